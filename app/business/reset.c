@@ -5,21 +5,33 @@
 #include "point.h"
 #include "resource.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* The row to write: one of the two. */
 struct reset {
     const char *guard, *instance;
+    const struct condition *condition;
+    int64_t found; /* out: the version of the row that it replaces; 0: there was none */
+    bool refused;  /* out: the condition does not hold for that version */
     db_item *item;
     db_account *account;
 };
 
+/* The store has the row's lock by then, so the condition is tested on the row as it is at the
+ * commit. */
 static db_status write_reset(db_tx *tx, void *arg)
 {
-    const struct reset *reset = arg;
-    return reset->item ? db_tx_reset_item(tx, reset->item, reset->guard, reset->instance)
-                       : db_tx_reset_account(tx, reset->account, reset->guard, reset->instance);
+    struct reset *reset = arg;
+    db_status status = reset->item
+                           ? db_tx_reset_item(tx, reset->item, reset->guard, reset->instance)
+                           : db_tx_reset_account(tx, reset->account, reset->guard, reset->instance);
+    if (status != DB_OK)
+        return status;
+    reset->found = (reset->item ? reset->item->version : reset->account->version) - 1;
+    reset->refused = !condition_holds(reset->condition, reset->found);
+    return reset->refused ? DB_CONFLICT : DB_OK;
 }
 
 /* The guard that the request names. NULL: op has its problem. */
@@ -37,28 +49,50 @@ static struct guard *wanted_guard(struct section *section, struct op *op)
     return guard;
 }
 
-/* The guard of the row as it is now. Its lock keeps out requests that run under it. A request that
- * slips through, because another PUT creates or resets the row at this moment, finds a new epoch.
- */
-static db_status current_guard(struct section *section, const struct op *op, char *ret_guard)
+/* Tells op that its condition does not hold for the row of this version. */
+static void refuse(struct op *op, int64_t version)
+{
+    if (version == 0)
+        op_problem(op, PROBLEM_CHANGED, "%s does not exist; nothing was written", op->id);
+    else
+        op_problem(op, PROBLEM_CHANGED,
+                   "%s exists, and its version is %" PRId64 "; nothing was written", op->id,
+                   version);
+    op->answer.version = version;
+}
+
+/* Guard and version of the row as it is now; no row: version 0. The guard's lock keeps out requests
+ * that run under it. A request that slips through, because another PUT creates or resets the row at
+ * this moment, finds a new epoch. */
+static db_status look(struct section *section, const struct op *op, char *ret_guard,
+                      int64_t *ret_version)
 {
     union row_value row;
     bool is_item = op->kind == OP_PUT_ITEM;
     db_status status = is_item ? db_read_item(section->reader, op->id, &row.item)
                                : db_read_account(section->reader, op->id, &row.account);
-    if (status == DB_OK)
+    *ret_version = 0;
+    if (status == DB_OK) {
+        *ret_version = is_item ? row.item.version : row.account.version;
         snprintf(ret_guard, DB_GUARD_MAX + 1, "%s", is_item ? row.item.guard : row.account.guard);
-    return status;
+    }
+    return status == DB_NOT_FOUND ? DB_OK : status;
 }
 
-/* False: op has its problem. If the server of the row's guard is away, a PUT of another guard goes
- * on without the lock. A request that still runs under the old guard finds the new epoch. */
+/* False: op has its problem. A condition that does not hold now needs no lock. If the server of the
+ * row's guard is away, a PUT of another guard goes on without the lock. A request that still runs
+ * under the old guard finds the new epoch. */
 static bool acquire(struct section *section, struct op *op, const struct guard *wanted)
 {
     char name[DB_GUARD_MAX + 1], resource[DB_RESOURCE_MAX + 1];
+    int64_t version;
     section_clear(section);
-    db_status status = current_guard(section, op, name);
-    if (status == DB_NOT_FOUND)
+    db_status status = look(section, op, name, &version);
+    if (status == DB_OK && !condition_holds(&op->condition, version)) {
+        refuse(op, version);
+        return false;
+    }
+    if (status == DB_OK && version == 0)
         return true;
     if (status != DB_OK) {
         op_problem(op, problem_of_store(status), "reading %s: %s", op->id, db_status_text(status));
@@ -113,10 +147,21 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         op_pass(op, OP_COMMITTED);
         return true;
     }
+    if (job.status == DB_CONFLICT && reset->refused) {
+        refuse(op, reset->found);
+        return false;
+    }
     op_problem(op, problem_of_store(job.status), "writing %s: %s: %s", op->id,
                db_status_text(job.status), error.message);
     away_log("store", error.message);
     return false;
+}
+
+/* RFC 9110 9.3.4 */
+static void tell_new(struct op *op)
+{
+    if (op->answer.status == 200 && op->condition.kind == CONDITION_ABSENT)
+        op->answer.status = 201;
 }
 
 static void put_item(struct section *section, struct op *op, struct reset *reset)
@@ -134,6 +179,7 @@ static void put_item(struct section *section, struct op *op, struct reset *reset
     reset->item = &item;
     if (commit(section, op, reset))
         answer_item(op, &item, 0, reset->guard);
+    tell_new(op);
 }
 
 static void put_account(struct section *section, struct op *op, struct reset *reset)
@@ -148,11 +194,12 @@ static void put_account(struct section *section, struct op *op, struct reset *re
     reset->account = &account;
     if (commit(section, op, reset))
         answer_account(op, &account, reset->guard);
+    tell_new(op);
 }
 
 void reset_put(struct section *section, struct op *op)
 {
-    struct reset reset = {.instance = section->config->instance};
+    struct reset reset = {.instance = section->config->instance, .condition = &op->condition};
     op_pass(op, OP_WAITING);
     if (attempt_too_late(op))
         return;

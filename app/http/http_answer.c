@@ -129,7 +129,8 @@ static bool add_headers(const struct http *http, const struct request *request,
     const char *type = request->type;
     if (type == NULL)
         type = answer->status >= MHD_HTTP_BAD_REQUEST ? problem_type : plain_type;
-    bool good = MHD_add_response_header(response, "Content-Type", type) == MHD_YES &&
+    bool good = (answer->status == MHD_HTTP_NOT_MODIFIED || /* it has no body */
+                 MHD_add_response_header(response, "Content-Type", type) == MHD_YES) &&
                 MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
                 MHD_add_response_header(response, "X-Request-Id", op->request_id) == MHD_YES;
     const int retry_s = problem_info(answer->problem)->retry_s;
@@ -154,6 +155,10 @@ static bool add_headers(const struct http *http, const struct request *request,
             MHD_add_response_header(response, "Content-Security-Policy", PAGE_POLICY) == MHD_YES &&
             MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
             MHD_add_response_header(response, "Referrer-Policy", "no-referrer") == MHD_YES;
+    if (answer->version != 0) {
+        condition_tag(answer->version, text);
+        good = good && MHD_add_response_header(response, "ETag", text) == MHD_YES;
+    }
     if (location(op, text, sizeof(text)))
         good = good && MHD_add_response_header(response, "Location", text) == MHD_YES;
     if (request->close || http->draining)
@@ -161,11 +166,27 @@ static bool add_headers(const struct http *http, const struct request *request,
     return good;
 }
 
+/* RFC 9110 13.2.2, for a GET. The service has tested the condition of a write. */
+static void test_condition(struct op *op)
+{
+    const bool is_get = op->kind == OP_GET_ITEM || op->kind == OP_GET_ACCOUNT;
+    const int64_t version = op->answer.version;
+    if (!is_get || version == 0 || condition_holds(&op->condition, version))
+        return;
+    if (op->condition.kind == CONDITION_ONE_OF) {
+        op_problem(op, PROBLEM_CHANGED, "its version is %" PRId64, version);
+        op->answer.version = version;
+        return;
+    }
+    op->answer.status = MHD_HTTP_NOT_MODIFIED;
+}
+
 enum MHD_Result answer_send(struct http *http, struct request *request)
 {
     if (request->call == NULL)
         return MHD_NO; /* no memory for an answer: close */
     struct op *op = &request->call->op;
+    test_condition(op);
     const char *text = request->text;
     size_t bytes = request->text_bytes;
     if (text == NULL) {
@@ -181,7 +202,8 @@ enum MHD_Result answer_send(struct http *http, struct request *request)
         MHD_create_response_from_buffer(bytes, borrowed.buffer, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    http->metrics.sent_bytes += bytes;
+    if (op->answer.status != MHD_HTTP_NOT_MODIFIED) /* of which only the head is sent */
+        http->metrics.sent_bytes += bytes;
     enum MHD_Result result = answer_queue(http, request, response);
     MHD_destroy_response(response);
     return result;

@@ -39,6 +39,8 @@ static struct http_value *slot_of(struct http_head *head, const char *name, size
         {"idempotency-key", offsetof(struct http_head, idempotency_key)},
         {"x-request-id", offsetof(struct http_head, request_id)},
         {"authorization", offsetof(struct http_head, authorization)},
+        {"if-match", offsetof(struct http_head, if_match)},
+        {"if-none-match", offsetof(struct http_head, if_none_match)},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strlen(known[i].name) == length && strncasecmp(known[i].name, name, length) == 0)

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int status_list[METRICS_STATUS_MAX] = {0,   200, 201, 204, 400, 401, 403,
-                                                    404, 405, 408, 409, 411, 413, 415,
-                                                    421, 422, 429, 431, 500, 503};
+static const int status_list[METRICS_STATUS_MAX] = {0,   200, 201, 204, 304, 400, 401, 403,
+                                                    404, 405, 408, 409, 411, 412, 413, 415,
+                                                    421, 422, 428, 429, 431, 500, 503};
 static const int64_t bound_us[METRICS_BUCKETS] = {
     100,   250,    500,    1000,   2500,    5000,    10000,   25000,
     50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};

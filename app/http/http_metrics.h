@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 enum {
-    METRICS_ROUTES_MAX = 24, /* the routes, and one place for "no such route" */
-    METRICS_STATUS_MAX = 20,
+    METRICS_ROUTES_MAX = 32, /* the routes, and one place for "no such route" */
+    METRICS_STATUS_MAX = 23,
     METRICS_BUCKETS = 16
 };
 

@@ -26,6 +26,8 @@ static void op_reset(struct op *op)
     op->own_only = false;
     op->amount = op->price = op->per_user_limit = op->reserve_s = 0;
     op->fence = -1;
+    op->condition.kind = CONDITION_NONE;
+    op->answer.version = 0;
     op->answer.status = 0;
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;

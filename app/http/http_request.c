@@ -139,6 +139,30 @@ static void check_key(struct op *op, const struct http_value *value)
         op_set_key(op, key);
 }
 
+/* An item or account: what has a version, and so an entity tag. */
+static bool has_tag(const struct route *route)
+{
+    return route->action == ROUTE_OPERATION &&
+           (route->kind == OP_GET_ITEM || route->kind == OP_GET_ACCOUNT ||
+            route->kind == OP_PUT_ITEM || route->kind == OP_PUT_ACCOUNT);
+}
+
+/* A PUT that is sent again must not act again. So it names the state that it replaces. */
+static void check_condition(const struct route *route, const struct http_head *head, struct op *op)
+{
+    const struct http_value *match = &head->if_match, *none = &head->if_none_match;
+    const char *wrong =
+        match->count > 1 || none->count > 1
+            ? "send one line of each"
+            : condition_read(match->text, match->length, none->text, none->length, &op->condition);
+    if (wrong != NULL)
+        op_problem(op, PROBLEM_BAD_REQUEST, "If-Match or If-None-Match: %s", wrong);
+    else if (route->conditional && !condition_protects(&op->condition))
+        op_problem(op, PROBLEM_CONDITION_REQUIRED,
+                   "send If-None-Match: * to create, or If-Match with the ETag of a GET to replace "
+                   "just that state");
+}
+
 /* Checks all that the head alone decides. A refusal is a problem in op->answer. */
 static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
@@ -161,12 +185,16 @@ static void check_head(const struct http *http, struct request *request,
     }
     const struct route *route = request->match.route;
     const bool takes_body = strcmp(route->method, "GET") != 0;
-    if (head->body_bytes > HTTP_BODY_MAX)
+    if (route->lesson && !http->config->lab && !http->config->demo)
+        op_problem(op, PROBLEM_NOT_FOUND, "only a service with --demo or --lab takes resets");
+    else if (head->body_bytes > HTTP_BODY_MAX)
         op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
     else if (takes_body && head->body_bytes != 0 && !framing_is_json(&head->content_type))
         op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
     else if (route->canonical != NULL)
         check_key(op, &head->idempotency_key);
+    else if (has_tag(route))
+        check_condition(route, head, op);
 }
 
 static enum MHD_Result take_head(struct http *http, struct request *request, const char *method,

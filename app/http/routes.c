@@ -15,15 +15,32 @@
 #define LOCAL(who, pattern, what)                                                                  \
     .role = ROLE_##who, .method = "GET", .path = (pattern), .action = (what)
 
+#define ITEM_FIELDS                                                                                \
+    {                                                                                              \
+        {"stock", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},                               \
+            {"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, 0},                           \
+            {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX, 0},        \
+            {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},                                      \
+            {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, 31536000, 900},                  \
+        {                                                                                          \
+            "fence", FIELD_BOOL, AT(fence), false, 0, 0, 0                                         \
+        }                                                                                          \
+    }
+#define ACCOUNT_FIELDS                                                                             \
+    {                                                                                              \
+        {"balance", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},                             \
+            {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},                                      \
+        {                                                                                          \
+            "fence", FIELD_BOOL, AT(fence), false, 0, 0, 0                                         \
+        }                                                                                          \
+    }
+
 const struct route routes[] = {
-    {OPERATION(OPERATOR, "PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM),
-     .fields = {{"stock", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
-                {"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, 0},
-                {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX, 0},
-                {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
-                {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, 31536000, 900},
-                {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
+    {OPERATION(OPERATOR, "PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM), .conditional = true,
+     .fields = ITEM_FIELDS},
     {OPERATION(NOBODY, "GET", "/v1/items/{}", ROUTE_ID, OP_GET_ITEM)},
+    {OPERATION(OPERATOR, "POST", "/v1/items/{}/reset", ROUTE_ID, OP_PUT_ITEM), .lesson = true,
+     .fields = ITEM_FIELDS},
     {OPERATION(BUYER, "POST", "/v1/items/{}/orders", ROUTE_ID, OP_PLACE_ORDER),
      .canonical = "order item=",
      .fields = {{"user_id", FIELD_USER, AT(other), false, 0, 0, 0},
@@ -33,10 +50,10 @@ const struct route routes[] = {
      .canonical = "payment order="},
     {OPERATION(BUYER, "POST", "/v1/orders/{}/cancellation", ROUTE_ID, OP_CANCEL_ORDER),
      .canonical = "cancellation order="},
-    {OPERATION(OPERATOR, "PUT", "/v1/accounts/{}", ROUTE_ID, OP_PUT_ACCOUNT),
-     .fields = {{"balance", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
-                {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
-                {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
+    {OPERATION(OPERATOR, "PUT", "/v1/accounts/{}", ROUTE_ID, OP_PUT_ACCOUNT), .conditional = true,
+     .fields = ACCOUNT_FIELDS},
+    {OPERATION(OPERATOR, "POST", "/v1/accounts/{}/reset", ROUTE_ID, OP_PUT_ACCOUNT), .lesson = true,
+     .fields = ACCOUNT_FIELDS},
     {OPERATION(BUYER, "GET", "/v1/accounts/{}", ROUTE_ID, OP_GET_ACCOUNT)},
     {OPERATION(OPERATOR, "POST", "/v1/accounts/{}/transactions", ROUTE_ID, OP_CHANGE_BALANCE),
      .canonical = "transaction account=",

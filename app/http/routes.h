@@ -49,6 +49,8 @@ struct route {
     enum route_parameter parameter;
     enum op_kind kind;
     enum role role;        /* the least that may ask it; extra routes are the operator's */
+    bool conditional;      /* needs If-Match or If-None-Match: 428 */
+    bool lesson;           /* only with --demo or --lab */
     const char *canonical; /* beginning of op.request: "order item="; NULL: none, and no key */
     struct field fields[ROUTE_FIELDS_MAX];
 };

@@ -26,6 +26,7 @@ void op_answer(struct op *op, int status, const char *format, ...)
     answer->status = status;
     answer->problem = PROBLEM_NONE;
     answer->decided = true;
+    answer->version = 0;
 }
 
 void op_answer_json(struct op *op, json_t *document)
@@ -44,6 +45,14 @@ void op_answer_text(struct op *op, char *text)
     answer_take(&op->answer, text);
     op->answer.status = 200;
     op->answer.problem = PROBLEM_NONE;
+    op->answer.version = 0;
+}
+
+/* A success has the row's entity tag. */
+static void tag(struct op *op, int64_t version)
+{
+    if (op->answer.problem == PROBLEM_NONE)
+        op->answer.version = version;
 }
 
 static bool grow(struct answer *answer, size_t needed)
@@ -119,6 +128,7 @@ void answer_item(struct op *op, const db_item *item, int64_t sold, const char *g
               ",\"guard\":\"%s\",\"fence\":%s,\"version\":%" PRId64 "}",
               item->id, item->stock, item->initial_stock, sold, item->price, item->per_user_limit,
               item->reserve_s, guard, item->fence ? "true" : "false", item->version);
+    tag(op, item->version);
 }
 
 void answer_account(struct op *op, const db_account *account, const char *guard)
@@ -128,6 +138,7 @@ void answer_account(struct op *op, const db_account *account, const char *guard)
               ",\"guard\":\"%s\",\"fence\":%s,\"version\":%" PRId64 "}",
               account->id, account->balance, guard, account->fence ? "true" : "false",
               account->version);
+    tag(op, account->version);
 }
 
 void answer_order(struct op *op, const db_order *order)

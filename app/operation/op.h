@@ -5,6 +5,7 @@
 #ifndef OP_H
 #define OP_H
 
+#include "condition.h"
 #include "db.h"
 #include "problem.h"
 
@@ -68,6 +69,7 @@ struct answer {
     enum problem problem; /* PROBLEM_NONE for a success */
     bool replayed;        /* Idempotent-Replayed: true */
     bool decided;         /* it is stored under the key, in the transaction of its effect */
+    int64_t version;      /* ETag: the version of the item or account; 0: none */
     /* JSON, or what the route says. malloc()ed; answer.h grows it. An operation that waits needs
      * none. The owner of the operation frees it, or keeps it for the next operation. NULL or "":
      * nothing yet, or no memory for it. */
@@ -100,7 +102,8 @@ struct op {
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];
-    int8_t fence; /* -1: the service's default */
+    int8_t fence;               /* -1: the service's default */
+    struct condition condition; /* on the row that it writes */
 
     /* the answer, written by the service before done() */
     struct answer answer;

@@ -46,6 +46,7 @@ void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     answer->problem = problem;
     answer->decided = info->decided && whole;
     answer->replayed = false;
+    answer->version = 0;
 }
 
 enum problem problem_of_store(db_status status)

@@ -25,11 +25,14 @@
     X(ALREADY_DONE, "already-done", 409, "Done before; the answer is no longer kept", 0, false)    \
     X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
     X(LENGTH_REQUIRED, "length-required", 411, "Content-Length required", 0, false)                \
+    X(CHANGED, "precondition-failed", 412, "Not the state that the request asks for", 0, false)    \
     X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
     X(MEDIA_TYPE, "media-type", 415, "application/json expected", 0, false)                        \
     X(FOREIGN_HOST, "foreign-host", 421, "Host of another server", 0, false)                       \
     X(KEY_REUSED, "key-reused", 422, "Idempotency-Key was used for another request", 0, false)     \
     X(UNKNOWN_GUARD, "unknown-guard", 422, "Unknown guard", 0, false)                              \
+    X(CONDITION_REQUIRED, "condition-required", 428, "If-Match or If-None-Match required", 0,      \
+      false)                                                                                       \
     X(TOO_MANY_WAITING, "too-many-waiting", 429, "Too many requests wait for the same", 1, false)  \
     X(HEADERS_TOO_LARGE, "headers-too-large", 431, "Header fields too large", 0, false)            \
     X(INTERNAL, "internal", 500, "Internal error", 0, false)                                       \

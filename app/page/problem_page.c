@@ -44,6 +44,9 @@ static const char *const advice[PROBLEM_COUNT] = {
                           "first.",
     [PROBLEM_LENGTH_REQUIRED] = "The body was sent in chunks. Send it with a Content-Length, which "
                                 "most clients do for a body that they have as a whole.",
+    [PROBLEM_CHANGED] = "The item or account is not in the state that If-Match or If-None-Match "
+                        "names. Nothing was written. GET it: perhaps an earlier try of the same "
+                        "request has done it. Else decide again, and send the new ETag.",
     [PROBLEM_TOO_LARGE] = "The body is larger than 16 KiB. No request of this service needs so "
                           "much.",
     [PROBLEM_MEDIA_TYPE] = "A body must be JSON in UTF-8. Send Content-Type: application/json.",
@@ -58,6 +61,9 @@ static const char *const advice[PROBLEM_COUNT] = {
                                  "the same user, wait already that no more are taken: others "
                                  "shall get their turn. Nothing was done. " SAME_KEY
                                  ", after Retry-After, and wait longer each time.",
+    [PROBLEM_CONDITION_REQUIRED] = "A PUT that is sent again must not act again. Send "
+                                   "If-None-Match: * to create, or If-Match with the ETag of the "
+                                   "state that is to be replaced.",
     [PROBLEM_HEADERS_TOO_LARGE] = "Request line and headers may have 8 KiB together, the target "
                                   "1 KiB. Send fewer or shorter ones.",
     [PROBLEM_INTERNAL] = "The service has met something that it cannot handle, such as a damaged "

@@ -194,5 +194,10 @@ int load_fetch(const struct load_target *target, const char *method, const char 
 int load_fetch_until(const atomic_bool *stop, const struct load_target *target, const char *method,
                      const char *path, const char *headers, const char *body, int64_t timeout_ms,
                      char **ret_body);
+/* PUTs an item or account of the service: creates it, or resets it, whatever is there. So If-None-
+ * Match: *, and after a 412 If-Match with the version that a GET shows; a few times, if others
+ * change it. Otherwise as load_fetch_until(); 200 and 201 are good. */
+int load_put(const atomic_bool *stop, const struct load_target *target, const char *path,
+             const char *headers, const char *body, int64_t timeout_ms, char **ret_body);
 
 #endif

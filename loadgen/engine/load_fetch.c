@@ -15,6 +15,7 @@
 enum {
     READ_SIZE = 65536,
     MESSAGE_MAX = 512,
+    PUT_TRIES_MAX = 10,
     STOP_POLL_MS = 100 /* longest time until a waiting call sees *stop */
 };
 static const size_t fetch_body_max = (size_t)1 << 30; /* largest answer, in bytes */
@@ -215,5 +216,43 @@ int load_fetch_until(const atomic_bool *stop, const struct load_target *target, 
         close(fetch.fd);
     free(buffer);
     free(text);
+    return status;
+}
+
+/* The version in the answer of a GET; "0" if there is none. Its ids and guards hold no quote. */
+static void read_version(const char *answer, char *ret, size_t size)
+{
+    static const char name[] = "\"version\":";
+    const char *at = answer != NULL ? strstr(answer, name) : NULL;
+    const char *digits = at != NULL ? at + strlen(name) : "0";
+    snprintf(ret, size, "%.*s", (int)strspn(digits, "0123456789"), digits);
+}
+
+int load_put(const atomic_bool *stop, const struct load_target *target, const char *path,
+             const char *headers, const char *body, int64_t timeout_ms, char **ret_body)
+{
+    char *with = NULL, version[32];
+    int status = -1;
+    for (int tries = 0; tries < PUT_TRIES_MAX; tries++) {
+        if (tries > 0) { /* 412: it is there, or has changed since the GET */
+            free(*ret_body);
+            status =
+                load_fetch_until(stop, target, "GET", path, headers, NULL, timeout_ms, ret_body);
+            if (status != 200)
+                return status;
+            read_version(*ret_body, version, sizeof version);
+            free(*ret_body);
+        }
+        const int n = tries == 0 ? asprintf(&with, "%sIf-None-Match: *\r\n", headers)
+                                 : asprintf(&with, "%sIf-Match: \"%s\"\r\n", headers, version);
+        if (n < 0) {
+            *ret_body = NULL;
+            return -1;
+        }
+        status = load_fetch_until(stop, target, "PUT", path, with, body, timeout_ms, ret_body);
+        free(with);
+        if (status != 412)
+            break;
+    }
     return status;
 }

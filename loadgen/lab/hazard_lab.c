@@ -34,18 +34,18 @@ int lab_put(const struct load_target *target, const struct hazard *hazard, const
     if (hazard->reserve_s != 0)
         snprintf(reserve, sizeof reserve, ",\"price\":%d,\"reserve_s\":%lld", PRICE,
                  (long long)hazard->reserve_s);
-    snprintf(path, sizeof path, "/v1/%s/%s", item ? "items" : "accounts", id);
+    snprintf(path, sizeof path, "/v1/%s/%s/reset", item ? "items" : "accounts", id);
     snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s%s}", item ? "stock" : "balance",
              (long long)hazard_initial(hazard), fence ? "true" : "false", reserve);
-    return call(target, "PUT", path, body, NULL, message);
+    return call(target, "POST", path, body, NULL, message);
 }
 
 int lab_put_buyer(const struct load_target *target, const char *id, char *message)
 {
     char path[LAB_PATH_MAX], body[LAB_PATH_MAX];
-    snprintf(path, sizeof path, "/v1/accounts/%s", id);
+    snprintf(path, sizeof path, "/v1/accounts/%s/reset", id);
     snprintf(body, sizeof body, "{\"balance\":%d}", 10 * PRICE);
-    return call(target, "PUT", path, body, NULL, message);
+    return call(target, "POST", path, body, NULL, message);
 }
 
 int lab_value(const struct load_target *target, const char *id, int64_t *ret, char *message)

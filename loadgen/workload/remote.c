@@ -33,7 +33,9 @@ static int call_within(int timeout_ms, const struct options *options,
 {
     char *answer;
     int status =
-        load_fetch_until(options->stop, target, method, path, "", body, timeout_ms, &answer);
+        strcmp(method, "PUT") == 0
+            ? load_put(options->stop, target, path, "", body, timeout_ms, &answer)
+            : load_fetch_until(options->stop, target, method, path, "", body, timeout_ms, &answer);
     const bool good = status == 200 || status == 201;
     json_t *parsed = good ? json_loads(answer, 0, NULL) : NULL;
     int result = 0;

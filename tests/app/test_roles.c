@@ -19,14 +19,16 @@ struct row {
     int none, buyer, other, operator;
 };
 static const struct row rows[] = {
-    {"PUT", "/v1/items/{}", "{\"stock\":1000,\"price\":1}", 401, 403, 403, 200},
+    {"PUT", "/v1/items/{}", "{\"stock\":1000,\"price\":1}", 401, 403, 403, 201},
     {"GET", "/v1/items/{}", NULL, 200, 200, 200, 200},
+    {"POST", "/v1/items/{}/reset", "{\"stock\":1000}", 401, 403, 403, 404}, /* needs --demo */
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"ann\"}", 401, 201, 403, 201},
     {"GET", "/v1/orders/{}", NULL, 401, 200, 404, 200},
     {"POST", "/v1/orders/{}/payment", "", 401, 201, 404, 201},
     {"POST", "/v1/orders/{}/cancellation", "", 401, 201, 404, 201},
-    {"PUT", "/v1/accounts/{}", "{\"balance\":1000}", 401, 403, 403, 200},
+    {"PUT", "/v1/accounts/{}", "{\"balance\":1000}", 401, 403, 403, 201},
     {"GET", "/v1/accounts/{}", NULL, 401, 200, 404, 200},
+    {"POST", "/v1/accounts/{}/reset", "{\"balance\":1000}", 401, 403, 403, 404},
     {"POST", "/v1/accounts/{}/transactions", "{\"amount\":1}", 401, 403, 403, 201},
     {"POST", "/v1/transfers", "{\"from\":\"ann\",\"to\":\"bob\",\"amount\":1}", 401, 403, 403, 201},
     {"GET", "/v1/transactions/{}", NULL, 401, 200, 404, 404},

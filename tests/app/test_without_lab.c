@@ -64,7 +64,7 @@ static void read_output(char *ret, size_t size)
 static void an_order_is_sold(void **state)
 {
     (void)state;
-    assert_int_equal(ask("PUT", "/v1/items/1", NULL, "{\"stock\":5}"), 200);
+    assert_int_equal(ask("PUT", "/v1/items/1", NULL, "{\"stock\":5}"), 201);
     assert_int_equal(ask("POST", "/v1/items/1/orders", "k1", "{\"user_id\":\"u1\"}"), 201);
     assert_int_equal(client_number(service->port, "/v1/items/1", "stock"), 4);
     assert_true(shop_audit_ok(service->port));

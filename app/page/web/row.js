@@ -23,7 +23,7 @@ export class Row {
 
   // As at the beginning, whatever was before.
   put(guard, fence) {
-    return ask(this.path, sending("PUT", { [this.subject.value]: this.subject.start, guard, fence }));
+    return ask(`${this.path}/reset`, sending("POST", { [this.subject.value]: this.subject.start, guard, fence }));
   }
 
   async look() {

@@ -48,7 +48,8 @@ static const char *const seeds[] = {
     "POST /v1/transfers HTTP/1.1\r\nHost: t\r\nContent-Type: application/json; charset=utf-8\r\n"
     "Idempotency-Key: k\r\nTransfer-Encoding: chunked\r\n\r\n"
     "20\r\n{\"from\":\"a\",\"to\":\"b\",\"amount\":  7\r\n1\r\n}\r\n0\r\n\r\n",
-    "PUT /v1/items/%31 HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nExpect: "
+    "PUT /v1/items/%31 HTTP/1.1\r\nHost: t\r\nIf-Match: W/\"1\", \"2\"\r\n"
+    "Content-Type: application/json\r\nExpect: "
     "100-continue\r\nContent-Length: 11\r\n\r\n{\"stock\":1}",
 };
 

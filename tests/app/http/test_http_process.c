@@ -119,12 +119,12 @@ static void put_item(int port, const char *guard)
     int n = snprintf(body, sizeof(body), "{\"stock\":5,\"guard\":\"%s\"}", guard);
     snprintf(text, sizeof(text),
              "PUT /v1/items/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-             "Content-Length: %d\r\n\r\n%s",
+             "If-None-Match: *\r\nContent-Length: %d\r\n\r\n%s",
              n, body);
     int fd = raw_connect(port);
     struct raw_reply reply;
     raw_send_text(fd, text);
-    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 201);
     raw_free(&reply);
     close(fd);
 }

@@ -170,20 +170,26 @@ static void bodies_are_described_as_they_are_checked(void **state)
     }
 }
 
-static void posts_ask_for_the_key(void **state)
+static void a_write_asks_for_a_key_or_a_condition(void **state)
 {
     (void)state;
     for (size_t i = 0; i < n_routes; i++) {
         size_t index;
         json_t *value;
-        bool asks = false;
-        json_array_foreach(json_object_get(operation_of(&routes[i]), "parameters"), index, value)
+        bool asks = false, conditions = false;
+        json_t *operation = operation_of(&routes[i]);
+        json_array_foreach(json_object_get(operation, "parameters"), index, value)
         {
             const char *name = json_string_value(json_object_get(resolve(value), "name"));
             asks = asks || strcmp(name, "Idempotency-Key") == 0;
+            conditions = conditions || strcmp(name, "If-Match") == 0;
         }
-        assert_int_equal(asks, strcmp(routes[i].method, "POST") == 0);
+        const json_t *responses = json_object_get(operation, "responses");
+        assert_int_equal(asks, strcmp(routes[i].method, "POST") == 0 && !routes[i].lesson);
         assert_int_equal(asks, routes[i].canonical != NULL);
+        assert_int_equal(conditions, json_object_get(responses, "412") != NULL);
+        assert_int_equal(routes[i].conditional, json_object_get(responses, "428") != NULL);
+        assert_true(conditions || !routes[i].conditional);
     }
 }
 
@@ -250,7 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(bodies_are_described_as_they_are_checked),
-        cmocka_unit_test(posts_ask_for_the_key),
+        cmocka_unit_test(a_write_asks_for_a_key_or_a_condition),
         cmocka_unit_test(every_problem_is_described),
         cmocka_unit_test(every_problem_has_a_page),
         cmocka_unit_test(references_lead_somewhere),

@@ -104,6 +104,10 @@ class Document:
     def check_body(self, response, answer, where, name):
         kind = answer["headers"].get("content-type", "").split(";")[0].strip()
         content = response.get("content", {})
+        if not content and not kind:  # 304
+            if answer["body"]:
+                self.wrong(where, "a body that is not described")
+            return
         if kind not in content:
             self.wrong(where, f"media type {kind!r} is not described")
             return

@@ -5,7 +5,9 @@
 #include <stddef.h>
 
 #define JSON_TYPE "Content-Type: application/json\r\n"
-#define KEY(key)  JSON_TYPE "Idempotency-Key: " key "\r\n"
+#define NEW       JSON_TYPE "If-None-Match: *\r\n"
+#define OVER(tag) JSON_TYPE "If-Match: \"" tag "\"\r\n"
+#define KEY(key)  NEW "Idempotency-Key: " key "\r\n" /* a POST, or a PUT */
 
 /* A good request of each operation; @A is the id of an order. */
 static const struct example {
@@ -13,12 +15,14 @@ static const struct example {
 } examples[] = {
     {"getItem", "/v1/items/1", NULL},
     {"putItem", "/v1/items/1", "{\"stock\":5,\"price\":10}"},
+    {"resetItem", "/v1/items/1/reset", "{\"stock\":5,\"price\":10}"},
     {"placeOrder", "/v1/items/1/orders", "{\"user_id\":\"u1\"}"},
     {"getOrder", "/v1/orders/@A", NULL},
     {"payOrder", "/v1/orders/@A/payment", "{}"},
     {"cancelOrder", "/v1/orders/@A/cancellation", "{}"},
     {"getAccount", "/v1/accounts/u1", NULL},
     {"putAccount", "/v1/accounts/u1", "{\"balance\":1000}"},
+    {"resetAccount", "/v1/accounts/u1/reset", "{\"balance\":1000}"},
     {"changeBalance", "/v1/accounts/u1/transactions", "{\"amount\":5}"},
     {"transfer", "/v1/transfers", "{\"from\":\"u1\",\"to\":\"u2\",\"amount\":1}"},
     {"getTransaction", "/v1/transactions/k", NULL},
@@ -47,16 +51,33 @@ static const struct question {
     {404, "GET", "/web/nothing.js", "", NULL, 0},
     {404, "GET", "/v1/items/1", "", NULL, 0},
     {404, "POST", "/v1/items/1/orders", KEY("k0"), "{\"user_id\":\"u1\"}", 0},
-    {200, "PUT", "/v1/items/1", JSON_TYPE, "{\"stock\":8,\"price\":10,\"per_user_limit\":5}", 0},
-    {422, "PUT", "/v1/items/1", JSON_TYPE, "{\"stock\":8,\"guard\":\"no-such-guard\"}", 0},
-    {400, "PUT", "/v1/items/1", JSON_TYPE, "{\"stock\":-1}", 0},
+    {201, "PUT", "/v1/items/1", NEW, "{\"stock\":9}", 0},
+    {412, "PUT", "/v1/items/1", NEW, "{\"stock\":9}", 0},
+    {428, "PUT", "/v1/items/1", JSON_TYPE, "{\"stock\":9}", 0},
+    {200, "PUT", "/v1/items/1", OVER("1"), "{\"stock\":8,\"price\":10,\"per_user_limit\":5}", 0},
+    {422, "PUT", "/v1/items/1", NEW, "{\"stock\":8,\"guard\":\"no-such-guard\"}", 0},
+    {400, "PUT", "/v1/items/1", NEW, "{\"stock\":-1}", 0},
+    {304, "GET", "/v1/items/1", "If-None-Match: \"2\"\r\n", NULL, 0},
+    {412, "GET", "/v1/items/1", "If-Match: \"1\"\r\n", NULL, 0},
+    {200, "POST", "/v1/items/2/reset", JSON_TYPE, "{\"stock\":1}", 0},
+    {412, "POST", "/v1/items/2/reset", NEW, "{\"stock\":1}", 0},
+    {422, "POST", "/v1/items/2/reset", JSON_TYPE, "{\"stock\":1,\"guard\":\"no-such-guard\"}", 0},
     {200, "GET", "/v1/items/1", "", NULL, 0},
     {200, "HEAD", "/v1/items/1", "", NULL, 0},
     {404, "GET", "/v1/accounts/u1", "", NULL, 0},
     {404, "POST", "/v1/accounts/u1/transactions", KEY("k1"), "{\"amount\":5}", 0},
-    {200, "PUT", "/v1/accounts/u1", JSON_TYPE, "{\"balance\":25}", 0},
-    {200, "PUT", "/v1/accounts/u2", JSON_TYPE, "{\"balance\":9223372036854775807}", 0},
-    {422, "PUT", "/v1/accounts/u1", JSON_TYPE, "{\"balance\":1,\"guard\":\"no-such-guard\"}", 0},
+    {201, "PUT", "/v1/accounts/u1", NEW, "{\"balance\":24}", 0},
+    {412, "PUT", "/v1/accounts/u1", NEW, "{\"balance\":24}", 0},
+    {428, "PUT", "/v1/accounts/u1", JSON_TYPE, "{\"balance\":24}", 0},
+    {200, "PUT", "/v1/accounts/u1", OVER("1"), "{\"balance\":25}", 0},
+    {201, "PUT", "/v1/accounts/u2", NEW, "{\"balance\":9223372036854775807}", 0},
+    {422, "PUT", "/v1/accounts/u1", NEW, "{\"balance\":1,\"guard\":\"no-such-guard\"}", 0},
+    {304, "GET", "/v1/accounts/u1", "If-None-Match: \"2\"\r\n", NULL, 0},
+    {412, "GET", "/v1/accounts/u1", "If-Match: \"1\"\r\n", NULL, 0},
+    {200, "POST", "/v1/accounts/u3/reset", JSON_TYPE, "{\"balance\":1}", 0},
+    {412, "POST", "/v1/accounts/u3/reset", NEW, "{\"balance\":1}", 0},
+    {422, "POST", "/v1/accounts/u3/reset", JSON_TYPE, "{\"balance\":1,\"guard\":\"no-such-guard\"}",
+     0},
     {200, "GET", "/v1/accounts/u1", "", NULL, 0},
     {201, "POST", "/v1/items/1/orders", KEY("k2"), "{\"user_id\":\"u1\"}", 'A'},
     {201, "POST", "/v1/items/1/orders", KEY("k2"), "{\"user_id\":\"u1\"}", 0},

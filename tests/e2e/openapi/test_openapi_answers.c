@@ -33,8 +33,8 @@
 enum { ORDERS_MAX = 8, PATH_MAX_BYTES = 256, JUDGE_WAIT_MS = 240000 };
 
 static struct shop shop;
-static struct sandbox_server *guarded, *postgres,
-    *away; /* with tokens; store and lock server away */
+/* With tokens; without --demo; store and lock server away. */
+static struct sandbox_server *guarded, *plain, *postgres, *away;
 static struct tape tape;
 static char tape_file[SANDBOX_TEXT_MAX + 32];
 
@@ -49,8 +49,8 @@ static int open_services(void **state)
 {
     char token[SANDBOX_TEXT_MAX + 32], db[SANDBOX_TEXT_MAX + 32];
     (void)state;
-    if (shop_open(&shop, (const char *const[]){"--wait-ms", "20000", "--close-orders-ms", "3600000",
-                                               NULL}) != 0)
+    if (shop_open(&shop, (const char *const[]){"--demo", "--wait-ms", "20000", "--close-orders-ms",
+                                               "3600000", NULL}) != 0)
         return -1;
     snprintf(token, sizeof token, "%s/token", sandbox_dir(shop.sandbox));
     FILE *out = fopen(token, "w");
@@ -61,10 +61,13 @@ static int open_services(void **state)
                                         "--tokens", token,           NULL};
     guarded = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), guarded_args);
     postgres = sandbox_postgres(shop.sandbox, NULL);
-    if (guarded == NULL || postgres == NULL)
+    snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(shop.sandbox));
+    const char *const plain_args[] = {"--redis", shop.redis->url, "--db", db, NULL};
+    plain = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), plain_args);
+    if (guarded == NULL || plain == NULL || postgres == NULL)
         return -1;
-    const char *const away_args[] = {"--redis",   shop.redis->url, "--db", postgres->url,
-                                     "--wait-ms", "500",           NULL};
+    const char *const away_args[] = {"--redis",   shop.redis->url, "--db",   postgres->url,
+                                     "--wait-ms", "500",           "--demo", NULL};
     away = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), away_args);
     snprintf(tape_file, sizeof tape_file, "%s/tape", sandbox_dir(shop.sandbox));
     document = json_load_file(DOCUMENT, 0, NULL);
@@ -147,8 +150,8 @@ static void refusals_of_every_operation(void **state)
         if (takes_body || strcmp(examples[i].operation, "events") == 0)
             asked(403, shop.service, method, path, JSON_TYPE "Origin: https://evil.example\r\n",
                   NULL);
-        if (strcmp(method, "POST") == 0)
-            asked(400, shop.service, method, path, JSON_TYPE, examples[i].body);
+        if (strcmp(method, "POST") == 0) /* without its key, or with half a body */
+            asked(400, shop.service, method, path, JSON_TYPE, "{");
     }
 }
 
@@ -173,6 +176,13 @@ static void answers_of_each_operation(void **state)
         if (q->order != 0)
             keep_order(q->order - 'A');
     }
+}
+
+static void lessons_without_their_option(void **state)
+{
+    (void)state;
+    asked(404, plain, "POST", "/v1/items/1/reset", JSON_TYPE, "{\"stock\":1}");
+    asked(404, plain, "POST", "/v1/accounts/u1/reset", JSON_TYPE, "{\"balance\":1}");
 }
 
 static void the_stream_of_events(void **state)
@@ -353,6 +363,7 @@ int main(void)
         cmocka_unit_test(every_operation_has_an_example),
         cmocka_unit_test(refusals_of_every_operation),
         cmocka_unit_test(answers_of_each_operation),
+        cmocka_unit_test(lessons_without_their_option),
         cmocka_unit_test(the_stream_of_events),
         cmocka_unit_test(a_key_whose_request_runs),
         cmocka_unit_test(operations_without_their_store),

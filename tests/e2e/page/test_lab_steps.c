@@ -325,7 +325,7 @@ static void without_lab_no_lock_is_shown_or_made_free(void **state)
                          (const char *const[]){"--db", db, "--guard", "mutex", NULL});
     assert_non_null(plain);
     port = plain->port;
-    assert_int_equal(ask("PUT", "/v1/accounts/free", "{\"balance\":1000}"), 200);
+    assert_int_equal(ask("PUT", "/v1/accounts/free", "{\"balance\":1000}"), 201);
     assert_int_equal(ask("GET", "/v1/accounts/free/lock", NULL), 404);
     assert_int_equal(ask("GET", "/v1/lab/locks/account:free", NULL), 404);
     assert_int_equal(ask("DELETE", "/v1/lab/locks/account:free", NULL), 404);

@@ -137,11 +137,11 @@ void callers_fill(const struct sandbox_server *server, enum who who)
 {
     assert_int_equal(
         callers_status(server, who, "PUT", "/v1/items/i1", NULL, "{\"stock\":1000,\"price\":1}"),
-        200);
+        201);
     assert_int_equal(
-        callers_status(server, who, "PUT", "/v1/accounts/ann", NULL, "{\"balance\":1000}"), 200);
+        callers_status(server, who, "PUT", "/v1/accounts/ann", NULL, "{\"balance\":1000}"), 201);
     assert_int_equal(
-        callers_status(server, who, "PUT", "/v1/accounts/bob", NULL, "{\"balance\":1000}"), 200);
+        callers_status(server, who, "PUT", "/v1/accounts/bob", NULL, "{\"balance\":1000}"), 201);
 }
 
 /* A new order of ann. */

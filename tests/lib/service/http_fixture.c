@@ -72,8 +72,9 @@ void fixture_send(int fd, const char *method, const char *path, const char *body
                 ? snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: t\r\n\r\n", method, path)
                 : snprintf(text, sizeof(text),
                            "%s %s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-                           "Idempotency-Key: k1\r\nContent-Length: %zu\r\n\r\n%s",
-                           method, path, strlen(body), body);
+                           "Idempotency-Key: k1\r\n%sContent-Length: %zu\r\n\r\n%s",
+                           method, path, strcmp(method, "PUT") == 0 ? "If-None-Match: *\r\n" : "",
+                           strlen(body), body);
     assert(n > 0 && (size_t)n < sizeof(text));
     raw_send(fd, text, (size_t)n);
 }

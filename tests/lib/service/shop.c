@@ -66,8 +66,8 @@ void shop_close(struct shop *shop)
 bool shop_put(struct shop *shop, const char *path, const char *body)
 {
     struct reply *reply = malloc(sizeof *reply);
-    bool done = reply != NULL &&
-                client_call(&shop->client, "PUT", path, NULL, body, SHOP_WAIT_MS, reply) == 200;
+    int status = reply != NULL ? client_put(&shop->client, path, body, SHOP_WAIT_MS, reply) : 0;
+    bool done = status == 200 || status == 201;
     if (!done && reply != NULL)
         fprintf(stderr, "PUT %s: %d %s\n", path, reply->status, reply->body);
     free(reply);

@@ -26,7 +26,7 @@ void shop_close(struct shop *shop);
 /* $BUILD/NAME; without $BUILD: build/NAME. Static. */
 const char *shop_binary(const char *name);
 
-/* PUT path must answer 200. */
+/* Creates or resets: 201 or 200. */
 bool shop_put(struct shop *shop, const char *path, const char *body);
 /* POST with the main client; returns the status. */
 int shop_post(struct shop *shop, const char *path, const char *key, const char *body,

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { GET_WAIT_MS = 30000 };
+enum { GET_WAIT_MS = 30000, PUT_TRIES_MAX = 10 };
 
 static int connect_client(struct client *client)
 {
@@ -68,6 +68,8 @@ int client_send(struct client *client, const char *method, const char *path, con
     fprintf(out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path);
     if (key != NULL)
         fprintf(out, "Idempotency-Key: %s\r\n", key);
+    if (strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0)
+        fprintf(out, "%s\r\n", client->condition != NULL ? client->condition : "If-None-Match: *");
     if (body != NULL)
         fprintf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
     fprintf(out, "\r\n%s", body != NULL ? body : "");
@@ -103,6 +105,7 @@ static void read_head(const char *head, struct reply *ret, size_t *ret_length)
     ret->retry_after_s = value[0] != '\0' ? atoi(value) : -1;
     header(head, "Content-Type", ret->type, sizeof ret->type);
     header(head, "Location", ret->location, sizeof ret->location);
+    header(head, "ETag", ret->etag, sizeof ret->etag);
 }
 
 int client_read(struct client *client, int64_t wait_ms, struct reply *ret)
@@ -154,6 +157,22 @@ int client_call(struct client *client, const char *method, const char *path, con
     if (client_send(client, method, path, key, body) == 0)
         client_read(client, wait_ms, ret);
     ret->took_ms = test_now_ms() - start_ms;
+    return ret->status;
+}
+
+int client_put(struct client *client, const char *path, const char *body, int64_t wait_ms,
+               struct reply *ret)
+{
+    const char *before = client->condition;
+    char over[sizeof ret->etag + 16];
+    client->condition = NULL;
+    for (int i = 0; i < PUT_TRIES_MAX; i++) { /* an earlier request may still change it */
+        if (client_call(client, "PUT", path, NULL, body, wait_ms, ret) != 412)
+            break;
+        snprintf(over, sizeof over, "If-Match: %s", ret->etag);
+        client->condition = over;
+    }
+    client->condition = before;
     return ret->status;
 }
 

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CLIENT_BODY_MAX = 65536, CLIENT_HEAD_MAX = 4096 };
+enum { CLIENT_BODY_MAX = 131072, CLIENT_HEAD_MAX = 4096 };
 
 struct client {
     int port;
-    int fd; /* -1: not connected */
+    int fd;                /* -1: not connected */
+    const char *condition; /* header line of each PUT and PATCH; NULL: "If-None-Match: *" */
 };
 
 struct reply {
@@ -20,6 +21,7 @@ struct reply {
     int64_t took_ms;   /* since client_call() began */
     char type[64];     /* content type */
     char location[96]; /* "" without one */
+    char etag[32];     /* likewise */
     char body[CLIENT_BODY_MAX];
 };
 
@@ -28,6 +30,10 @@ struct reply {
  * the connection and returns 0. */
 int client_call(struct client *client, const char *method, const char *path, const char *key,
                 const char *body, int64_t wait_ms, struct reply *ret);
+/* PUTs an item or account, whatever is there: after a 412 over the version that it tells. 201: it
+ * was created. 200: it was reset. */
+int client_put(struct client *client, const char *path, const char *body, int64_t wait_ms,
+               struct reply *ret);
 /* The two halves of client_call(). client_send() returns 0, or -1 if it could not send all. */
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body);

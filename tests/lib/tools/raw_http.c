@@ -99,7 +99,7 @@ int raw_read(int fd, int no_body, int64_t wait_ms, struct raw_reply *ret)
     int status = 0;
     if (sscanf(ret->head, "HTTP/1.1 %d ", &status) != 1)
         return 0;
-    const size_t length = no_body ? 0 : (size_t)strtoul(text, NULL, 10);
+    const size_t length = no_body || status == 304 ? 0 : (size_t)strtoul(text, NULL, 10);
     ret->body = calloc(1, length + 1);
     while (ret->body != NULL && ret->body_bytes < length) {
         got = read_some(fd, ret->body + ret->body_bytes, length - ret->body_bytes, 0, until_ms);
