@@ -22,24 +22,25 @@ struct config {
     char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */
     int64_t lease_ms, wait_ms;
     bool watchdog, fence, lanes;
-    bool lock_queue;      /* lk_options.local_queue; off with lab: there each request polls */
-    bool fence_database;  /* --fence-source lock|database: the store gives the fence of a lock */
-    int64_t batch;        /* operations per batch of a lane at most */
-    int64_t lane_turns;   /* batches of a lane, one after the other, under one lock at most */
-    int64_t workers;      /* threads that run operations */
-    int64_t queue_max;    /* operations waiting at most; beyond: 503 overloaded */
-    int64_t connections;  /* open connections at most */
-    char instance[33];    /* name of this instance in ledger rows and answers */
-    bool lab, demo;       /* only on loopback addresses */
-    char lab_slip[32];    /* --lab-slip: this mistake is made on purpose; "": none */
-    int64_t max_hold_ms;  /* the watchdog renews no longer than this; 0: ten leases */
-    int64_t lab_clock_ms; /* --lab-clock-ms: the locks' wall clock is ahead by this */
-    char tokens[CONFIG_TEXT_MAX];   /* file of tokens, see tokens.h; "": none */
-    char operator_token_sha256[65]; /* "": none */
-    bool open;                      /* without a token everything is answered; loopback only */
-    int64_t drain_delay_ms;         /* after the signal: not ready, and serving as before */
-    int64_t key_retention_s;        /* age at which stored answers are pruned; 0: never */
-    int64_t close_orders_ms;        /* period of the scheduled task that closes unpaid orders */
+    bool lock_queue;     /* lk_options.local_queue; off with lab: there each request polls */
+    bool fence_database; /* --fence-source lock|database: the store gives the fence of a lock */
+    int64_t batch;       /* operations per batch of a lane at most */
+    int64_t lane_turns;  /* batches of a lane, one after the other, under one lock at most */
+    int64_t workers;     /* threads that run operations */
+    int64_t queue_max;   /* operations waiting at most; beyond: 503 overloaded */
+    int64_t connections; /* open connections at most */
+    int64_t connections_per_address; /* 0: 1000, and any number from loopback */
+    char instance[33];               /* name of this instance in ledger rows and answers */
+    bool lab, demo;                  /* only on loopback addresses */
+    char lab_slip[32];               /* --lab-slip: this mistake is made on purpose; "": none */
+    int64_t max_hold_ms;             /* the watchdog renews no longer than this; 0: ten leases */
+    int64_t lab_clock_ms;            /* --lab-clock-ms: the locks' wall clock is ahead by this */
+    char tokens[CONFIG_TEXT_MAX];    /* file of tokens, see tokens.h; "": none */
+    char operator_token_sha256[65];  /* "": none */
+    bool open;                       /* without a token everything is answered; loopback only */
+    int64_t drain_delay_ms;          /* after the signal: not ready, and serving as before */
+    int64_t key_retention_s;         /* age at which stored answers are pruned; 0: never */
+    int64_t close_orders_ms;         /* period of the scheduled task that closes unpaid orders */
 };
 
 /* Fills *ret from defaults, --config file, environment and flags. Prints usage errors to stderr.

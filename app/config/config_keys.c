@@ -50,6 +50,8 @@ const struct config_key config_keys[] = {
      "operations waiting at most; beyond: 503"},
     {"connections", CONFIG_NUMBER, AT(connections), 1, 1000000, "10000",
      "open connections at most"},
+    {"connections-per-address", CONFIG_NUMBER, AT(connections_per_address), 0, 1000000, "0",
+     "of them from one address at most; 0: 1000, and any number from loopback"},
     {"instance", CONFIG_TEXT, AT(instance), 0, 0, "", "name of this instance; default HOST-PID"},
     {"lab", CONFIG_FLAG, AT(lab), 0, 0, "off", "pause points; loopback only"},
     {"lab-slip", CONFIG_TEXT, AT(lab_slip), 0, 0, "", "with --lab: make this mistake on purpose"},

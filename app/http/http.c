@@ -26,7 +26,8 @@ enum {
      * each header, cookie and argument, and the head of the answer. It is wiped one and a half
      * times for each request. */
     CONN_MEMORY = 20 * 1024,
-    FILES_SPARE = 128 /* descriptors for everything but client connections */
+    FILES_SPARE = 160,   /* descriptors for everything but --connections */
+    ACCEPTED_BEYOND = 32 /* connections that are accepted beyond, until others give way */
 };
 
 const struct http_limits http_limits_default = {.read_ms = 10000,
@@ -196,12 +197,13 @@ static int listen_socket(struct http *http)
 static int start_daemon(struct http *http)
 {
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO, 0, NULL, NULL,
-        request_step, http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http, MHD_OPTION_LISTEN_SOCKET,
-        http->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->config->connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-        MHD_OPTION_NOTIFY_CONNECTION, conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED,
-        request_end, http, MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO, 0,
+        peers_admit, http, request_step, http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http,
+        MHD_OPTION_LISTEN_SOCKET, http->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)http->config->connections + ACCEPTED_BEYOND, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
+        conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED, request_end, http,
+        MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);
     if (http->daemon != NULL)
         return 0;
     fprintf(stderr, "seckilld: cannot start the HTTP server on %s\n", http->url);

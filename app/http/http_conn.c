@@ -66,6 +66,7 @@ static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
     conn->due_us = http_now_us() + allowance_us(http, PHASE_READING);
     list_append(&http->phases[PHASE_READING], conn);
     gone_watch(http, conn);
+    peers_enter(http, conn);
     http->metrics.connections++;
     atomic_fetch_add(&http->open_conns, 1);
 }
@@ -79,6 +80,7 @@ static void closed(struct http *http, struct conn *conn)
     malformed_line(http, conn);
     list_remove(&http->phases[conn->phase], conn);
     gone_forget(http, conn);
+    peers_leave(http, conn);
     conn_put(http, conn);
     http->runs_next = true;
     if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
@@ -135,7 +137,8 @@ int64_t conn_expire(struct http *http, int64_t now_us)
         if (conn != NULL && conn->due_us < next_us)
             next_us = conn->due_us;
     }
-    return next_us;
+    const int64_t way_us = peers_give_way(http, now_us);
+    return way_us < next_us ? way_us : next_us;
 }
 
 void conn_end_unused(struct http *http)

@@ -290,8 +290,10 @@ int64_t http_events_tick(struct http *http, int64_t now_us)
         return events->tick_due_us;
     events->tick_due_us = now_us + HTTP_EVENTS_TICK_US;
     events_log_take(&events->log);
+    const int64_t stands_us = http->limits.send_ms * 1000; /* its client takes nothing */
     for (struct listener *listener = events->first; listener != NULL; listener = listener->next) {
-        if (listener->at < events_log_oldest(&events->log) &&
+        const bool stands = !listener->sleeping && now_us - listener->wrote_us > stands_us;
+        if ((stands || listener->at < events_log_oldest(&events->log)) &&
             listener->conn->phase == PHASE_STREAM) {
             events->dropped++;
             conn_shutdown(http, listener->conn);

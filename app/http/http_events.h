@@ -14,7 +14,8 @@
  * Ten times a second each listener is sent what has come up. The events of the last moments are
  * kept once, as text, for all of them: a listener is a place in that ring, and its only memory is
  * the socket's buffer. One whose place the ring has overtaken is a slow reader: it is cut off,
- * counted, and may come back with Last-Event-ID like anybody else.
+ * counted, and may come back with Last-Event-ID like anybody else. So is one that takes nothing
+ * for as long as an answer may take to be sent.
  */
 #ifndef HTTP_EVENTS_H
 #define HTTP_EVENTS_H

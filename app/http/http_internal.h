@@ -34,6 +34,7 @@ struct conn {
     int64_t due_us; /* end of the phase's allowance */
     bool gone;      /* its client has ended the connection, or its own sending side */
     struct request *request;
+    struct peer *peer; /* its address is counted there; NULL: not counted */
 };
 
 struct conn_list {
@@ -109,6 +110,7 @@ struct http {
     struct http_metrics metrics;
     struct http_events *events;
     struct http_log_ration log_ration;
+    struct peer *peers;      /* uthash, see http_peers.c */
     int gone_fd;             /* epoll, see http_gone.c */
     bool withdraws;          /* an operation in the service was abandoned since the last look */
     int64_t withdraw_due_us; /* not before */
@@ -183,6 +185,14 @@ void request_put(struct http *http, struct request *request);
 struct conn *conn_get(struct http *http);
 void conn_put(struct http *http, struct conn *conn);
 void pool_free(struct http *http);
+
+/* -- http_peers.c: connections per address; who gives way when all are taken -- */
+enum MHD_Result peers_admit(void *http, const struct sockaddr *from, socklen_t size);
+void peers_enter(struct http *http, struct conn *conn);
+void peers_leave(struct http *http, struct conn *conn);
+/* Ends connections beyond --connections. Returns when it wants to be called again; INT64_MAX: not.
+ */
+int64_t peers_give_way(struct http *http, int64_t now_us);
 
 /* -- http_malformed.c: requests that libmicrohttpd refuses, but not well -- */
 /* It is about to refuse a Content-Length. It would answer twice. */

@@ -114,6 +114,12 @@ void http_metrics_write(const struct http_metrics *metrics, const struct http_ga
               gauges->in_flight);
     write_one(out, "seckill_http_connections_total", "counter", "Accepted connections.",
               (int64_t)metrics->connections);
+    write_one(out, "seckill_http_refused_connections_total", "counter",
+              "Connections refused because their address has too many.",
+              (int64_t)metrics->refused_connections);
+    write_one(out, "seckill_http_gave_way_total", "counter",
+              "Connections ended because all were taken: idle ones, or incomplete requests.",
+              (int64_t)metrics->gave_way);
     write_one(out, "seckill_http_timeouts_total", "counter", "Connections shut for being late.",
               (int64_t)metrics->timed_out);
     write_one(out, "seckill_http_refused_heads_total", "counter",

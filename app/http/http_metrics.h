@@ -18,7 +18,8 @@ struct http_metrics {
     uint64_t duration[METRICS_ROUTES_MAX][METRICS_BUCKETS + 1]; /* the last: above all bounds */
     uint64_t duration_us[METRICS_ROUTES_MAX];
     uint64_t received_bytes, sent_bytes; /* bodies */
-    uint64_t connections, timed_out, refused_heads, abandoned, unanswered;
+    uint64_t connections, refused_connections, gave_way, timed_out, refused_heads, abandoned,
+        unanswered;
 };
 
 /* One answered request; route NULL: none matched. */

@@ -1,10 +1,13 @@
 /* Connections that cannot be accepted at once: too many, or no file descriptor is left. */
 #include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -12,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { CONNECTIONS = 3, NOT_YET_MS = 300 };
+enum { CONNECTIONS = 3, BEYOND = CONNECTIONS + 32 /* accepted at most */, NOT_YET_MS = 300 };
 
 static struct fixture fixture;
 
@@ -33,21 +36,146 @@ static int status_within(int fd, int64_t wait_ms)
     return status;
 }
 
-static void who_comes_beyond_the_limit_waits_until_another_goes(void **state)
+static bool only_ours_is_open(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_http_connections_open") == 1;
+}
+
+static int connect_and_ask(const char *from, const char *path)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                        .sin_port = htons((uint16_t)fixture.port)};
+    struct sockaddr_in mine = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(inet_pton(AF_INET, from, &mine.sin_addr), 1);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&mine, sizeof(mine)), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    fixture_send(fd, "GET", path, NULL);
+    return fd;
+}
+
+/* When all connections are taken, the one that was idle longest gives way. */
+static void an_idle_connection_gives_way(void **state)
 {
     (void)state;
-    int fds[CONNECTIONS + 1];
-    for (int i = 0; i <= CONNECTIONS; i++) {
+    int fds[CONNECTIONS + 2];
+    for (int i = 0; i < CONNECTIONS + 2; i++) {
         fds[i] = raw_connect(fixture.port);
-        assert_true(fds[i] >= 0);
         fixture_send(fds[i], "GET", "/livez", NULL);
-        if (i < CONNECTIONS)
-            assert_int_equal(status_within(fds[i], RAW_WAIT_MS), 200);
+        assert_int_equal(status_within(fds[i], RAW_WAIT_MS), 200);
     }
-    assert_int_equal(status_within(fds[CONNECTIONS], NOT_YET_MS), -1);
-    close(fds[0]);
-    assert_int_equal(status_within(fds[CONNECTIONS], RAW_WAIT_MS), 200);
-    for (int i = 1; i <= CONNECTIONS; i++)
+    for (int i = 0; i < CONNECTIONS + 2; i++) {
+        if (i < 2) {
+            assert_true(raw_closed(fds[i], RAW_WAIT_MS));
+        } else {
+            fixture_send(fds[i], "GET", "/livez", NULL);
+            assert_int_equal(status_within(fds[i], RAW_WAIT_MS), 200);
+        }
+    }
+    for (int i = 0; i < CONNECTIONS + 2; i++)
+        close(fds[i]);
+    assert_true(wait_until(only_ours_is_open, NULL, RAW_WAIT_MS));
+}
+
+/* So does a request that does not arrive, of a second's age. */
+static void a_dripping_request_gives_way(void **state)
+{
+    (void)state;
+    struct raw_reply reply;
+    int slow[CONNECTIONS + 1];
+    for (int i = 0; i < CONNECTIONS; i++) {
+        slow[i] = raw_connect(fixture.port);
+        raw_send_text(slow[i], i == 0 ? "" : "GET /livez HTTP/1.1\r\nHost: t\r\n");
+    }
+    slow[CONNECTIONS] = raw_connect(fixture.port);
+    fixture_send(slow[CONNECTIONS], "GET", "/livez", NULL);
+    assert_int_equal(status_within(slow[CONNECTIONS], RAW_WAIT_MS), 200);
+    close(slow[CONNECTIONS]);
+    const int64_t began_ms = test_now_ms();
+    slow[CONNECTIONS] = raw_connect(fixture.port); /* it says nothing: the oldest goes, then it */
+    assert_int_equal(raw_read(slow[0], 0, RAW_WAIT_MS, &reply), 503);
+    assert_true(test_now_ms() - began_ms < 10000); /* not by its own limit */
+    assert_non_null(strstr(reply.body, "overloaded"));
+    raw_free(&reply);
+    assert_true(raw_closed(slow[0], RAW_WAIT_MS));
+    for (int i = 1; i < CONNECTIONS; i++) {
+        raw_send_text(slow[i], "\r\n");
+        assert_int_equal(status_within(slow[i], RAW_WAIT_MS), 200);
+    }
+    for (int i = 0; i <= CONNECTIONS; i++)
+        close(slow[i]);
+    assert_true(wait_until(only_ours_is_open, NULL, RAW_WAIT_MS));
+}
+
+static bool all_held(void *arg)
+{
+    return stub_held(fixture.service) == *(const int *)arg;
+}
+
+/* Requests that wait for the service do not. A few more are let in, then others wait. */
+static void waiting_requests_keep_their_connections(void **state)
+{
+    (void)state;
+    int fds[BEYOND], held = BEYOND;
+    stub_mode(fixture.service, STUB_HOLD);
+    for (int i = 0; i < BEYOND; i++) {
+        fds[i] = raw_connect(fixture.port);
+        fixture_send(fds[i], "GET", "/v1/items/1", NULL);
+    }
+    assert_true(wait_until(all_held, &held, RAW_WAIT_MS));
+    int next = raw_connect(fixture.port);
+    fixture_send(next, "GET", "/livez", NULL);
+    assert_int_equal(status_within(next, NOT_YET_MS), -1);
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    for (int i = 0; i < BEYOND; i++) {
+        assert_int_equal(status_within(fds[i], RAW_WAIT_MS), 200);
+        close(fds[i]);
+    }
+    assert_int_equal(status_within(next, RAW_WAIT_MS), 200);
+    close(next);
+}
+
+static bool is_let_in(void *from)
+{
+    int fd = connect_and_ask(from, "/livez");
+    bool let_in = status_within(fd, RAW_WAIT_MS) == 200;
+    close(fd);
+    return let_in;
+}
+
+static int start_per_address(void **state)
+{
+    fixture_defaults(&fixture);
+    fixture.config.connections_per_address = CONNECTIONS;
+    fixture_start(&fixture);
+    *state = &fixture;
+    return 0;
+}
+
+static void an_address_has_so_many_and_others_do_not_feel_it(void **state)
+{
+    (void)state;
+    int fds[CONNECTIONS], more;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        fds[i] = connect_and_ask("127.0.0.2", "/livez");
+        assert_int_equal(status_within(fds[i], RAW_WAIT_MS), 200);
+    }
+    for (int i = 0; i < 3; i++) {
+        more = connect_and_ask("127.0.0.2", "/livez");
+        assert_true(raw_closed(more, RAW_WAIT_MS));
+        close(more);
+    }
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_refused_connections_total"), 3);
+    more = connect_and_ask("127.0.0.3", "/livez");
+    assert_int_equal(status_within(more, RAW_WAIT_MS), 200);
+    close(more);
+
+    close(fds[0]); /* its place is free again */
+    assert_true(wait_until(is_let_in, "127.0.0.2", RAW_WAIT_MS));
+    for (int i = 1; i < CONNECTIONS; i++)
         close(fds[i]);
 }
 
@@ -79,7 +207,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* first: no socket is closing */
-        cmocka_unit_test(who_comes_beyond_the_limit_waits_until_another_goes),
+        cmocka_unit_test(an_idle_connection_gives_way),
+        cmocka_unit_test(a_dripping_request_gives_way),
+        cmocka_unit_test(waiting_requests_keep_their_connections),
     };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
+    const struct CMUnitTest per_address[] = {
+        cmocka_unit_test(an_address_has_so_many_and_others_do_not_feel_it),
+    };
+    return cmocka_run_group_tests(tests, start, fixture_tear_down) +
+           cmocka_run_group_tests(per_address, start_per_address, fixture_tear_down);
 }

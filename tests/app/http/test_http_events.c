@@ -297,6 +297,39 @@ static void a_slow_reader_is_cut_off_and_counted_others_hear_all(void **state)
     sse_close(&good);
 }
 
+static bool one_was_dropped(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_events_dropped_readers_total") == 1;
+}
+
+/* What it has not taken fits the ring, so that the ring does not overtake it. */
+static void a_listener_that_takes_nothing_is_cut_off(void **state)
+{
+    (void)state;
+    enum { EVENTS = HTTP_EVENTS_KEPT - 1000, ROUND = 500, SEND_MS = 500 };
+    struct sse slow, good;
+    struct op op;
+    fixture_stop(&fixture);
+    fixture.limits.send_ms = SEND_MS;
+    fixture_start(&fixture);
+    assert_true(sse_open(&slow, fixture.port, "/v1/events", NULL, true));
+    listen_to(&good, "/v1/events", NULL);
+    op_pass(order(&op, "1", "flood"), OP_SUBMITTED);
+    for (int i = 0; i < EVENTS; i += ROUND) {
+        for (int k = 0; k < ROUND; k++)
+            op_pass(&op, OP_WAITING);
+        assert_true(sse_await(&good, "\"point\":\"waiting\"", (size_t)(i + ROUND)));
+    }
+    assert_true(wait_until(one_was_dropped, NULL, RAW_WAIT_MS)); /* it does not read yet */
+    assert_true(raw_closed(slow.fd, RAW_WAIT_MS));
+    assert_int_equal(fixture_metric(&fixture, "seckill_events_listeners"), 1);
+    pass_all(order(&op, "1", "k"), 5); /* the other one goes on */
+    assert_true(sse_await(&good, "\"point\":\"released\"", 1));
+    sse_close(&slow);
+    sse_close(&good);
+}
+
 static void as_many_listeners_as_allowed_hear_the_same_and_no_more(void **state)
 {
     (void)state;
@@ -418,6 +451,7 @@ int main(void)
         CASE(the_counters_say_what_became_of_the_operations),
         CASE(counters_of_many_resources_are_each_sent_once),
         CASE(a_slow_reader_is_cut_off_and_counted_others_hear_all),
+        CASE(a_listener_that_takes_nothing_is_cut_off),
         CASE(as_many_listeners_as_allowed_hear_the_same_and_no_more),
         CASE(operations_beyond_the_ration_are_left_out_whole_and_said),
         CASE(an_audience_shares_one_ration),
