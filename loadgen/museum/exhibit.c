@@ -329,11 +329,11 @@ static void write_event(const struct page *page, const json_t *record, const str
 void exhibit_write(const struct page *page, const json_t *record, const struct scene *scene,
                    const struct bound *bound)
 {
-    fprintf(
-        page->out,
-        "<div class=\"show\"><div class=\"desk\" hidden></div>\n<div "
-        "class=\"told-by\"><h3>%s</h3>\n<ol class=\"trace\" tabindex=\"0\" aria-label=\"%s\">\n",
-        words_get(page->words, "trace"), words_get(page->words, "trace"));
+    fprintf(page->out,
+            "<div class=\"show\"><div class=\"desk\" hidden></div>\n<div "
+            "class=\"told-by\"><p class=\"head\">%s</p>\n<ol class=\"trace\" tabindex=\"0\" "
+            "aria-label=\"%s\">\n",
+            words_get(page->words, "trace"), words_get(page->words, "trace"));
     for (size_t i = 0; i < json_array_size(json_object_get(record, "timeline")); i++)
         write_event(page, record, scene, bound, i);
     fprintf(page->out, "</ol>\n<p class=\"verdict %s\">", text_of(record, "observed"));

@@ -28,6 +28,16 @@ struct beat {
     int of;
 };
 
+/* A beat without a further rule; an event that must not come. */
+#define BEAT(actor, point, words)                                                                  \
+    {                                                                                              \
+        actor, point, words, BEAT_ANY, 0                                                           \
+    }
+#define NEVER(actor, point, words)                                                                 \
+    {                                                                                              \
+        actor, point, words, BEAT_NEVER, 0                                                         \
+    }
+
 struct scene {
     const char *id; /* the address of its page begins with it; its words have it as a prefix */
     const char *hazard, *guard, *variant; /* variant: as the lab's JSON has it, in English */

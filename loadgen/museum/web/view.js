@@ -28,7 +28,7 @@ Museum.view = (() => {
   function client(words, record, who) {
     const instance = record.instances > 1 ? (who === 'A' ? 'shop-1' : 'shop-2') : '';
     return make('div', { class: 'client', 'data-who': who },
-      make('h4', {}, words[`p.${who}`] || who, make('small', {}, ` ${/^[ABC]$/.test(who) ? instance : ''}`)),
+      make('p', { class: 'name' }, words[`p.${who}`] || who, make('small', {}, ` ${/^[ABC]$/.test(who) ? instance : ''}`)),
       make('p', { class: 'doing' }),
       make('dl', {}, term(words['p.has-read']), term(words['p.will-write']), term(words['p.fence'])));
   }

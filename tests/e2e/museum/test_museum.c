@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 static struct browser *const browser = &museum.browser;
+static char *axe; /* the accessibility checker's source */
 
 /* -- a picture cannot contradict the code --------------------------------------------------------
  */
@@ -304,6 +305,67 @@ static void the_answer_to_which_lock_follows_the_questions(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
+/* What axe-core finds wrong, in each language and colour scheme, on a screen and on a phone. */
+static size_t findings(const char *page, int width, bool dark)
+{
+    assert_true(museum_go(page));
+    browser_size(browser, width, 800);
+    browser_dark(browser, dark);
+    json_decref(browser_run(browser, axe));
+    json_t *list = browser_run(
+        browser,
+        "return axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>"
+        " violations.flatMap(({ id, impact, nodes }) => nodes.map(({ target, any }) =>"
+        " `${impact} ${id}: ${target} ${any.map(({ message }) => message)}`)));");
+    const size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%s, %d, %s: %s\n", page, width, dark ? "dark" : "light",
+                json_string_value(json_array_get(list, i)));
+    json_decref(list);
+    return n;
+}
+
+static void no_page_has_an_accessibility_finding(void **state)
+{
+    static const struct {
+        const char *page;
+        int width;
+        bool dark;
+    } looks[] = {
+        {"index.html#wrong-delete/35", 1280, false},
+        {"zh/index.html#late/23", 390, true},
+        {"index.html#setnx-crash/8", 390, false},
+        {"zh/index.html#fence/30", 1280, true},
+        {"lesson/paused-holder.html", 1280, true},
+        {"zh/lesson/paused-holder.html", 390, false},
+        {"matrix.html", 1280, true},
+        {"zh/matrix.html", 390, false},
+    };
+    size_t n = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        n += findings(looks[i].page, looks[i].width, looks[i].dark);
+        assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    }
+    assert_int_equal(n, 0);
+}
+
+static int open_all(void **state)
+{
+    FILE *file = fopen(shop_binary("axe.min.js"), "re");
+    size_t size = 0;
+    const bool read = file != NULL && getdelim(&axe, &size, '\0', file) > 0;
+    if (file != NULL)
+        fclose(file);
+    return read ? museum_open(state) : -1;
+}
+
+static int close_all(void **state)
+{
+    free(axe);
+    return museum_close(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +382,7 @@ int main(void)
         cmocka_unit_test(no_page_names_another_host_and_no_script_is_inline),
         cmocka_unit_test(all_scripts_together_are_small),
         cmocka_unit_test(the_answer_to_which_lock_follows_the_questions),
+        cmocka_unit_test(no_page_has_an_accessibility_finding),
     };
-    return cmocka_run_group_tests(tests, museum_open, museum_close);
+    return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -26,11 +26,11 @@ static json_t *record_of(json_t *timeline)
 
 static const struct scene told = {.id = "told",
                                   .outcome = "unsafe",
-                                  .beats = {{"A", "read", "read"},
+                                  .beats = {BEAT("A", "read", "read"),
                                             {"B", "read", "same", BEAT_SAME_VALUE, 0},
                                             {"B", "committed", "newer", BEAT_HIGHER_FENCE, 0},
                                             {"A", "committed", "late", BEAT_LOWER_FENCE, 2},
-                                            {"B", "read", "never", BEAT_NEVER},
+                                            NEVER("B", "read", "never"),
                                             {0}}};
 
 /* A and B read these values; A commits under this fence. */
