@@ -21,7 +21,7 @@ enum {
     BUYERS_MAX = GUARDS_MAX * BUYERS_PER_GUARD,
     WAIT_MS = 2000, /* of a request for its lock */
     LATEST_MS = WAIT_MS + 1000,
-    REPLACED_WITHIN_MS = 30000,
+    REPLACED_WITHIN_MS = 120000,
     RECOVERS_WITHIN_MS = 5000, /* once there is a new master */
     SELLS_WITHIN_MS = 30000,
     ORDERS = 20, /* of each guard, before and after */
