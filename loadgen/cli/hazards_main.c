@@ -77,8 +77,9 @@ static void show_progress(const struct hazard_options *options, const struct lab
     if (!shows_progress(options))
         return;
     clear_progress(options);
-    fprintf(stderr, "%d of %d: %.30s under %.30s", i + 1, report->n_results, result->hazard->id,
-            result->one->guard);
+    fprintf(stderr,
+            options->language == ZH ? "%d / %d：%.30s，%.30s" : "%d of %d: %.30s under %.30s",
+            i + 1, report->n_results, result->hazard->id, result->one->guard);
     fflush(stderr);
 }
 
@@ -110,7 +111,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
     result->took_us = steady_us() - start_us;
     if (!lab_result_agrees(result)) {
         clear_progress(options);
-        lab_report_mismatch(result, stderr);
+        lab_report_mismatch(result, options->language, stderr);
     }
     return 0;
 }
@@ -152,7 +153,7 @@ static void list_hazard(const struct hazard_options *options, const struct hazar
         const char *as = one->as[options->language];
         if (hazard_options_want(options, hazard, one))
             printf("  %-24s %-*s%s\n", one->guard, as != NULL ? 9 : 0,
-                   hazard_outcome_text(one->expected), as != NULL ? as : "");
+                   lab_outcome_word(one->expected, options->language), as != NULL ? as : "");
     }
 }
 
@@ -184,6 +185,7 @@ static int run(const struct hazard_options *options, struct lab_report *report)
         status = EXIT_INTERRUPTED;
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     FILE *out = data_on_stdout ? stderr : stdout;
+    report->language = options->language;
     lab_report_to_text(report, out);
     if (options->json != NULL &&
         output_json(program, options->json, lab_report_to_json(report)) != 0)
@@ -191,7 +193,7 @@ static int run(const struct hazard_options *options, struct lab_report *report)
     if (options->html != NULL && write_html(report, options->html) != 0)
         status = EXIT_FAILURE;
     const char *const files[] = {options->json, options->html};
-    if (status != EXIT_FAILURE)
+    if (status != EXIT_FAILURE && options->language == EN) /* it is told in English */
         output_tell(out, files, sizeof files / sizeof *files);
     return status;
 }

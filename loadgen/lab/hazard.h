@@ -107,7 +107,7 @@ struct hazard_step {
     X(SAFE, "safe")       /* nothing lost, every request served in the end */                      \
     X(UNSAFE, "unsafe")   /* the ledger shows a loss, or more was done than asked for */           \
     X(STUCK, "stuck")     /* a waiter never gets the lock */                                       \
-    X(REFUSED, "refused") /* the guard says no, and nothing is written */                          \
+    X(REFUSED, "refused") /* nothing lost, and a request was not served */                         \
     X(SLOW, "slow")       /* correct, but late: the measure is beyond the hazard's bound */
 
 enum hazard_outcome {

@@ -1,5 +1,6 @@
 /* The matrix as a page that needs nothing but itself: failures down, guards across. A cell says in
  * words, by a sign, by the shape of its border and by its colour what came of it. */
+#include "hazard_facts.h"
 #include "hazard_html.h"
 #include "html.h"
 #include "text.h"
@@ -55,11 +56,11 @@ static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
                                                    [HAZARD_SLOW] = "…"};
 
 static const char *const meanings[HAZARD_OUTCOMES] = {
-    [HAZARD_SAFE] = "nothing lost, every request served in the end",
+    [HAZARD_SAFE] = "nothing lost, each request has the answer that it should have",
     [HAZARD_UNSAFE] = "the ledger shows a loss, or more was done than asked for",
     [HAZARD_STUCK] = "a waiter never gets the lock",
-    [HAZARD_REFUSED] = "the guard says no, and nothing is written",
-    [HAZARD_SLOW] = "correct, but late"};
+    [HAZARD_REFUSED] = "nothing lost, a request is not served",
+    [HAZARD_SLOW] = "nothing lost, but late"};
 
 /* -- the matrix ------------------------------------------------------------------------------- */
 
@@ -78,7 +79,7 @@ static void chip(const struct lab_report *report, int index, FILE *out)
     fprintf(out, "<a class='chip %s%s' href='#run-%d'><b>%s</b>%s",
             hazard_outcome_text(result->observed), lab_result_agrees(result) ? "" : " wrong", index,
             signs[result->observed], hazard_outcome_text(result->observed));
-    if (lab_measure(result, text)[0] != '\0')
+    if (lab_measure(result, EN, text)[0] != '\0')
         fprintf(out, "<small>%s</small>", text);
     if (as != NULL) {
         fputs("<small>", out);
@@ -194,32 +195,46 @@ static void write_fork(const struct lab_result *result, FILE *out)
           out);
 }
 
+/* What happened in this run, as it was recorded. */
+static void write_facts(const struct lab_result *result, FILE *out)
+{
+    static struct lab_fact facts[LAB_FACTS_MAX];
+    const int n = lab_facts(result, facts);
+    fputs("<ul>", out);
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "<li data-fact='%s'>", facts[i].id);
+        html_text(out, facts[i].text[EN]);
+        fputs(" <span lang='zh'>", out);
+        html_text(out, facts[i].text[ZH]);
+        fputs("</span></li>\n", out);
+    }
+    fputs("</ul>\n", out);
+}
+
 static void write_run(const struct lab_result *result, int index, FILE *out)
 {
     const struct run_outcome *o = &result->outcome;
     const char *as = result->one->as[EN];
-    char initial[TEXT_MAX], wanted[TEXT_MAX], final[TEXT_MAX];
     fprintf(out, "<section class='run card' id='run-%d'><a class='close' href='#top'>close</a><h2>",
             index);
     html_text(out, result->hazard->title[EN]);
     fprintf(out, " — <code>%s</code>%s", result->one->guard, as == NULL ? "" : ", ");
     html_text(out, as == NULL ? "" : as);
     fprintf(out,
-            "</h2><p class='headline%s'>%s %s: %s %s, should be %s, is %s. %d of %d runs agree; "
-            "the fault took effect in %d.</p>\n",
+            "</h2><p class='headline%s'>%s %s. %d of %d runs agree; the fault took effect in "
+            "%d.</p>\n",
             result->observed == HAZARD_SAFE || result->observed == HAZARD_REFUSED ? "" : " bad",
-            signs[result->observed], hazard_outcome_text(result->observed),
-            result->hazard->subject == ITEM ? "in stock" : "before",
-            text_count(initial, o->initial), text_count(wanted, o->expected_final),
-            text_count(final, o->final), result->agreeing, result->runs, result->took_effect);
-    paragraph("What happens.", result->hazard->story, out);
+            signs[result->observed], hazard_outcome_text(result->observed), result->agreeing,
+            result->runs, result->took_effect);
+    write_facts(result, out);
+    paragraph("What can go wrong.", result->hazard->story, out);
     hazard_html_lanes(result, out);
     fputs("<p class='note'>A bar on a lane: this actor believes that it holds the lock.</p>\n",
           out);
     if (o->has_fork)
         write_fork(result, out);
     paragraph("Warning.", result->hazard->warning, out);
-    paragraph("Fix.", result->hazard->fix, out);
+    paragraph("What helps.", result->hazard->fix, out);
     fputs("</section>\n", out);
 }
 

@@ -1,5 +1,6 @@
 /* A run as a swim-lane picture: time goes down, each actor has a lane, and a bar on it while it
  * holds the lock. Two bars side by side under a lock that lets in one at a time: there it broke. */
+#include "hazard_facts.h"
 #include "hazard_html.h"
 #include "html.h"
 #include "text.h"
@@ -76,30 +77,12 @@ static bool is_change_of(const struct run_event *event)
     return strcmp(event->point, "committed") == 0;
 }
 
-/* The newer fence for which the store refused this write. The write had passed "checked", and
- * another actor committed under a larger fence meanwhile. 0: it was not refused by a fence. */
-static int64_t refusing_fence(const struct lab_result *result, const struct run_event *rejected)
-{
-    const char *before = "";
-    int64_t newest = 0;
-    for (const struct run_event *event = result->events; event < rejected; event++) {
-        bool own = strcmp(event->actor, rejected->actor) == 0;
-        if (own && strcmp(event->point, "lost") == 0 && strcmp(before, "checked") != 0)
-            return 0; /* its own check said that the lease was over */
-        if (own && event->fence != 0)
-            before = event->point;
-        if (!own && is_change_of(event) && event->fence > newest)
-            newest = event->fence;
-    }
-    return result->fence && rejected->fence != 0 && newest > rejected->fence ? newest : 0;
-}
-
 /* What stands behind the name of the point. */
 static void remark(const struct lab_result *result, const struct run_event *event, char *out,
                    size_t size)
 {
     char number[TEXT_MAX], newer[TEXT_MAX];
-    int64_t fence = strcmp(event->point, "rejected") == 0 ? refusing_fence(result, event) : 0;
+    int64_t fence = strcmp(event->point, "rejected") == 0 ? lab_refusing_fence(result, event) : 0;
     out[0] = '\0';
     if (fence != 0)
         snprintf(out, size, ": fence %s < %s", text_count(number, event->fence),

@@ -1,4 +1,4 @@
-#include "hazard_report.h"
+#include "hazard_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,16 +108,28 @@ static json_t *timeline_json(const struct lab_result *result)
     return timeline;
 }
 
+/* As they are told; see hazard_facts.h. */
+static json_t *facts_json(const struct lab_result *result)
+{
+    static struct lab_fact facts[LAB_FACTS_MAX];
+    json_t *list = json_array();
+    const int n = lab_facts(result, facts);
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "id", facts[i].id, "en",
+                                              facts[i].text[EN], "zh", facts[i].text[ZH]));
+    return list;
+}
+
 static json_t *result_json(const struct lab_result *result)
 {
     const char *as = result->one->as[EN];
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:s, s:s, s:i, s:i, s:i, s:s, s:o, s:o}", "hazard",
+        "{s:s, s:s, s:s, s:b, s:s, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o}", "hazard",
         result->hazard->id, "guard", result->one->guard, "variant", as == NULL ? "" : as, "fence",
         result->fence, "expected", hazard_outcome_text(result->one->expected), "observed",
         hazard_outcome_text(result->observed), "runs", result->runs, "agreeing", result->agreeing,
         "fault_took_effect", result->took_effect, "message", result->message, "outcome",
-        outcome_json(result), "timeline", timeline_json(result));
+        outcome_json(result), "facts", facts_json(result), "timeline", timeline_json(result));
 }
 
 static json_t *not_run_json(const struct lab_result *result)

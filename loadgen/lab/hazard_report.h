@@ -24,6 +24,7 @@ struct lab_result {
 
 struct lab_report {
     uint64_t seed;
+    enum hazard_language language; /* of the text */
     int repeat; /* runs that each result is to have; one that has fewer was not finished */
     struct lab_result results[LAB_RESULTS_MAX];
     int n_results;
@@ -44,12 +45,15 @@ json_t *lab_list_to_json(const struct hazard_options *wanted);
  * it. */
 void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_options *wanted,
                          FILE *out);
-/* The amount that is wrong ("200 lost"), or the time that it took; "": nothing to tell. */
-char *lab_measure(const struct lab_result *result, char out[LAB_MEASURE_MAX]);
+/* The amount that is wrong ("200 not deducted"), or the time that it took; "": nothing to tell. */
+char *lab_measure(const struct lab_result *result, enum hazard_language language,
+                  char out[LAB_MEASURE_MAX]);
+/* "unsafe", 不安全 */
+const char *lab_outcome_word(enum hazard_outcome outcome, enum hazard_language language);
 /* The verdict, then a line per case; 80 columns. */
 void lab_report_to_text(const struct lab_report *report, FILE *out);
 /* One line about a case that is not as expected. */
-void lab_report_mismatch(const struct lab_result *result, FILE *out);
+void lab_report_mismatch(const struct lab_result *result, enum hazard_language language, FILE *out);
 void lab_report_to_html(const struct lab_report *report, FILE *out);
 
 #endif

@@ -40,15 +40,16 @@ const struct hazard hazard_lost_update = {
     .story = {"An account holds 1000. A takes 200 and B takes 300 at the same time. Both read "
               "1000, compute a new balance and write it. B's write overwrites A's. The bank has "
               "paid 500, but the account is only 300 poorer.",
-              "账户里有 1000。A 扣 200，B 同时扣 300。两人都读到 1000，各自算出新余额再写回："
-              "后写的盖掉先写的，银行付出了 500，账户却只少了 300。"},
+              "账户里有 1000。A 扣 200，B 同时扣 300。两个请求都读到 "
+              "1000，各自算出新余额再写回：后写的覆盖了先写的。银行付出了 500，账户却只少了 300。"},
     .warning =
         {"Berenson and others, A Critique of ANSI SQL Isolation Levels (1995), call it the lost "
          "update. Any program that reads, computes and writes back can have it.",
          "Berenson 等人 1995 年的论文把它叫作“丢失更新”：凡是先读、再算、再写回的程序都会遇到。"},
     .fix = {"Let one request at a time read, decide and write. Use any lock that both sides share, "
             "or one SQL statement that does all three.",
-            "让读、算、写一次只由一个人做：双方共用的任何一种锁，或者数据库里一条完成三步的语句。"},
+            "让读、算、写一次只由一个请求完成：用双方共用的任何一种锁，或者一条完成这三步的 SQL "
+            "语句。"},
     .steps = both_read_then_both_write,
     .cases = lost_update_cases,
 };
@@ -71,13 +72,13 @@ const struct hazard hazard_two_processes = {
     .title = {"A lock inside one process does not stop a second process", "进程内的锁遇上两个进程"},
     .story = {"The service is scaled out. A's request goes to one instance, B's to the other. Each "
               "instance takes a lock in its own memory, which the other cannot see.",
-              "服务扩容成两个实例：A 的请求到一个，B 的到另一个。各自拿到的都是自己内存里的锁，"
-              "谁也看不见谁。"},
+              "服务扩容成两个实例：A 的请求到一个，B "
+              "的到另一个。各自拿到的都是自己内存里的锁，互相看不见。"},
     .warning = {"Every introduction to distributed locks begins here: synchronized and mutexes "
                 "work only inside one process.",
-                "所有讲分布式锁的文章都从这里开始：synchronized 和互斥量只管得住本进程。"},
+                "讲分布式锁的文章都从这里开始：synchronized 和互斥锁只在本进程内有效。"},
     .fix = {"Use a lock that all instances see: in Redis, ZooKeeper or the database.",
-            "换成所有实例都看得见的锁：放在 Redis、ZooKeeper 或数据库里。"},
+            "换成所有实例都能看到的锁：放在 Redis、ZooKeeper 或数据库里。"},
     .steps = both_read_then_both_write,
     .cases = two_processes_cases,
 };
@@ -122,8 +123,8 @@ const struct hazard hazard_oversell = {
     .title = {"2,000 buyers, 100 pieces", "两千人抢一百件"},
     .story = {"A flash sale starts, and all buyers come at once. Several read the same stock. Each "
               "finds enough and takes one piece. More orders are confirmed than there are pieces.",
-              "秒杀开始，买家同时涌入。好几个人读到同一个库存，都觉得还够，都从中减一："
-              "确认的订单比货还多。"},
+              "秒杀开始，买家同时涌入。多个请求读到同一个库存，都判断够卖，都减一：确认的订单比库存"
+              "还多。"},
     .warning = {"Every flash-sale tutorial promises to prevent this overselling.",
                 "每一篇秒杀教程都说要防的“超卖”。"},
     .fix = {"Use a lock around read, decide and write, or one conditional UPDATE.",

@@ -27,7 +27,7 @@ static const struct hazard_case unlock_before_commit_cases[] = {
 
 const struct hazard hazard_unlock_before_commit = {
     .id = "unlock-before-commit",
-    .title = {"The lock is released before the commit", "先放锁，后提交"},
+    .title = {"The lock is released before the commit", "先释放锁，后提交"},
     .story = {"The lock is inside the transaction. A unlocks first and commits later. Between the "
               "two, B gets the lock and reads the old value.",
               "锁写在事务里面：A 先解锁，之后才提交。就在这两步之间，B 拿到锁，读到了旧值。"},
@@ -35,7 +35,7 @@ const struct hazard hazard_unlock_before_commit = {
                 "when the method returns.",
                 "在带事务注解的方法里加锁解锁：方法返回时才提交。"},
     .fix = {"Lock outside, transaction inside. Release the lock after the commit has returned.",
-            "锁在外，事务在内：提交返回之后再放锁。"},
+            "锁在外，事务在内：提交返回之后再释放锁。"},
     .with = {.fence = OFF},
     .steps = second_comes_before_the_commit,
     .cases = unlock_before_commit_cases,
@@ -96,14 +96,14 @@ static const struct hazard_case result_ignored_cases[] = {
 
 const struct hazard hazard_result_ignored = {
     .id = "result-ignored",
-    .title = {"tryLock() failed, and the result was ignored", "tryLock() 说不行，没人看"},
+    .title = {"tryLock() failed, and the result was ignored", "tryLock() 返回 false，却没有检查"},
     .story = {"B waits for the lock and times out. tryLock() returns false, but B goes on as if it "
               "had the lock. A is still inside.",
-              "B 等锁等到时限，得到 false，却当作拿到了继续走。A 还在里面。"},
+              "B 等锁超时，tryLock() 返回 false，代码却当作拿到了锁继续执行。A 还在临界区内。"},
     .warning = {"Examples that call tryLock(10, SECONDS) and ignore its result.",
                 "把 tryLock(10, SECONDS) 当语句调用、不看返回值的示例。"},
     .fix = {"Check the result: B is answered 503, has changed nothing and may try again.",
-            "检查它：B 得到 503，什么都没改，可以重试。"},
+            "检查返回值：B 得到 503，没有改动任何数据，可以重试。"},
     .gives_up = true,
     .with = {.wait_ms = 800, .lease_ms = 8000, .fence = OFF},
     .steps = not_had_in_time,
@@ -147,13 +147,13 @@ const struct hazard hazard_duplicate_request = {
     .title = {"The client sends one request twice", "客户端为一件事请求了两次"},
     .story = {"A is charged, but its client never sees the answer and asks again. The service "
               "takes this for a new request, unless the client says that it is the same one.",
-              "A 的钱扣了，客户端却没看到回答，又请求一次。除非客户端说明是同一件事，"
+              "A 的钱扣了，客户端却没收到应答，又请求一次。除非客户端说明是同一件事，"
               "服务只能当成另一个请求。"},
     .warning = {"No lock helps here: the two requests come one after the other.",
-                "这里什么锁都没用：两次请求是一前一后来的。"},
+                "这里用什么锁都没用：两次请求是一前一后来的。"},
     .fix = {"Send the same Idempotency-Key for the same request: the service replays the stored "
             "answer.",
-            "同一件事用同一个幂等键：直接重放存下的回答。"},
+            "同一个请求用同一个幂等键：服务直接返回存下的应答。"},
     .cases = duplicate_request_cases,
 };
 
@@ -195,13 +195,13 @@ static const struct hazard_case crash_before_reply_cases[] = {
 
 const struct hazard hazard_crash_before_reply = {
     .id = "crash-before-reply",
-    .title = {"Killed after the commit, before the answer", "提交之后、回答之前被杀"},
+    .title = {"Killed after the commit, before the answer", "提交之后、应答之前被强杀"},
     .story = {"A's money is moved, but its client hears nothing. The client does not know whether "
               "anything happened, and asks again with the same key.",
-              "A 的钱已经扣了，客户端却什么也没听到。它不知道成没成，就用同一个键再问一次。"},
+              "A 的钱已经扣了，客户端却没有收到应答。它不知道是否成功，就用同一个键重试。"},
     .warning = {"A timeout is not a no: the third outcome is unknown.",
                 "超时不等于失败：第三种结果叫“不知道”。"},
-    .fix = {"Nothing to fix: the retry replays the stored answer.", "不用修：重试重放存下的回答。"},
+    .fix = {"Nothing to fix: the retry replays the stored answer.", "不用修：重试得到存下的应答。"},
     .steps = killed_after_the_commit,
     .cases = crash_before_reply_cases,
 };
@@ -223,7 +223,7 @@ const struct hazard hazard_off_by_one = {
     .title = {"One too many: stock >= 0", "多卖一件：stock >= 0"},
     .story = {"The last piece is sold. The next buyer finds a stock of 0, which is not below 0, "
               "and gets a piece too. The lock works correctly all the time.",
-              "最后一件卖掉了。下一个买家看到库存 0，不小于 0，于是也卖给了他。锁从头到尾都没错。"},
+              "最后一件卖掉了。下一个买家看到库存 0，不小于 0，于是也卖给了他。锁自始至终都正常。"},
     .warning = {"Flash-sale code that checks the stock with >= before it takes a piece.",
                 "先判断再减库存、判断写成 >= 的秒杀代码。"},
     .fix = {"Check stock >= quantity.", "判断 stock >= 数量。"},
@@ -260,14 +260,14 @@ static const struct hazard_case opposite_order_cases[] = {
 
 const struct hazard hazard_opposite_order = {
     .id = "opposite-order",
-    .title = {"Two transfers lock in opposite order", "两笔转账反着加锁"},
+    .title = {"Two transfers lock in opposite order", "两笔转账按相反的顺序加锁"},
     .story = {"A moves money from X to Y and locks X first. B moves money from Y to X and locks Y "
               "first. Each now waits for the other's lock.",
-              "A 从 X 转到 Y，先锁 X。B 从 Y 转到 X，先锁 Y。两人各等着对方的锁。"},
+              "A 从 X 转到 Y，先锁 X。B 从 Y 转到 X，先锁 Y。双方各自等着对方的锁。"},
     .warning = {"Coffman and others, System Deadlocks (1971): the circular wait.",
                 "Coffman 等人 1971 年的论文：循环等待。"},
     .fix = {"Acquire all locks in one order, sorted by key.",
-            "大家按同一个顺序加锁：按 key 排序。"},
+            "所有请求按同一个顺序加锁：按 key 排序。"},
     .subject = TRANSFER,
     .deltas = {-200, 300, 0},
     .with = {.wait_ms = 1500},

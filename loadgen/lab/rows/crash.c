@@ -19,10 +19,10 @@ static const struct hazard_case holder_crash_cases[] = {
 
 const struct hazard hazard_holder_crash_no_expiry = {
     .id = "holder-crash-no-expiry",
-    .title = {"The holder dies, and its lock never expires", "持有者死了，锁却永不过期"},
+    .title = {"The holder dies, and its lock never expires", "持有者崩溃，锁永不过期"},
     .story = {"A takes the lock, and its process is killed inside the section. No process is left "
               "to delete the key. B waits until it times out.",
-              "A 拿到锁，进程在临界区里被杀。再没有人会删掉这个 key。B 等到时限，白等。"},
+              "A 拿到锁，进程在临界区内被强杀。再没有谁会删除这个 key。B 一直等到超时。"},
     .warning = {"The first objection to SETNX and DEL in every text on Redis locks.",
                 "每一篇 Redis 锁的文章对 SETNX 加 DEL 的第一条意见。"},
     .fix = {"Set a lease, with the same command that takes the lock.",
@@ -48,10 +48,10 @@ static const struct hazard_case crash_before_expire_cases[] = {
 
 const struct hazard hazard_crash_before_expire = {
     .id = "crash-before-expire",
-    .title = {"Killed between SETNX and EXPIRE", "死在 SETNX 和 EXPIRE 之间"},
+    .title = {"Killed between SETNX and EXPIRE", "在 SETNX 和 EXPIRE 之间被强杀"},
     .story = {"A second command sets the lease. A is killed after the first command: the lock "
               "exists and never expires.",
-              "租约要靠第二条命令设置。A 在第一条之后被杀：锁有了，却没有期限。"},
+              "租约要靠第二条命令设置。A 在第一条之后被强杀：锁已存在，却没有过期时间。"},
     .warning = {"Two commands are not atomic: this is why SET has NX and PX.",
                 "两条命令不是原子的：SET 的 NX 和 PX 就是为此而有。"},
     .fix = {"Use one command: SET key value NX PX lease.",
@@ -71,10 +71,10 @@ static const struct hazard_case row_crash_cases[] = {
 
 const struct hazard hazard_row_crash = {
     .id = "row-crash",
-    .title = {"The holder of a database lock dies", "数据库锁的持有者死了"},
+    .title = {"The holder of a database lock dies", "数据库锁的持有者崩溃"},
     .story = {"A is killed while it holds the row lock. Its connection ends with it. The database "
               "releases the lock and undoes the unfinished change.",
-              "A 锁着行时被杀。连接随之断开，数据库把锁和没做完的改动一起收回。"},
+              "A 持有行锁时被强杀。连接随之断开，数据库把锁和没做完的改动一起收回。"},
     .warning = {"PostgreSQL documentation, Explicit Locking: locks end with their transaction.",
                 "PostgreSQL 文档“显式锁定”：锁随事务结束。"},
     .fix = {"Nothing to fix: this is the strength of a lock inside the database.",
@@ -114,16 +114,16 @@ static const struct hazard_case restart_empty_cases[] = {
 
 const struct hazard hazard_restart_empty = {
     .id = "restart-empty",
-    .title = {"The lock server restarts empty", "锁服务器重启，什么都忘了"},
+    .title = {"The lock server restarts empty", "锁服务器丢了数据重启"},
     .story =
         {"A holds the lock. Redis is killed and started again. It kept nothing on disk, so the "
          "lock is gone. B takes it while A is still inside.",
-         "A 持有锁。Redis 被杀后重启，磁盘上什么也没存，锁就没了。B 拿到了锁，和 A 同时在里面。"},
+         "A 持有锁。Redis 被强杀后重启，没有持久化，锁就没了。B 拿到锁，和 A 同时在临界区内。"},
     .warning = {"The Redis documentation of distributed locks, the paragraph on persistence.",
                 "Redis 分布式锁文档里讲持久化的那一段。"},
     .fix = {"The lock server writes each grant to disk before it answers, or grants nothing for "
             "one lease after a restart.",
-            "锁服务器每次加锁先落盘再回答，或者重启后先关门一个租期。"},
+            "锁服务器每次加锁先落盘再应答，或者重启后先停用一个租期。"},
     .with = {.lease_ms = 8000, .fence = OFF},
     .steps = server_forgets,
     .cases = restart_empty_cases,
@@ -163,14 +163,14 @@ static const struct hazard_case unique_row_cases[] = {
 
 const struct hazard hazard_unique_row_crash = {
     .id = "unique-row-crash",
-    .title = {"The holder dies, and its lock row stays", "持有者死了，锁表里的行还在"},
+    .title = {"The holder dies, and its lock row stays", "持有者崩溃，锁表里的行还在"},
     .story = {"The lock is a row with a unique key, and deleting the row frees it. A is killed, "
               "and its row stays for ever.",
-              "锁是一行带唯一键的记录，释放就是删掉它。A 被杀，这一行永远留在那里。"},
+              "锁是一行带唯一键的记录，释放就是删掉它。A 被强杀，这一行永远留在那里。"},
     .warning = {"Every text on database locks lists this first among the drawbacks.",
                 "讲数据库锁的文章列缺点时的第一条。"},
     .fix = {"Put a lease into the row, and let the database's own clock judge it.",
-            "在行里写上租约，由数据库自己的钟来判断。"},
+            "在行里写上租约，由数据库自己的时钟来判断。"},
     .with = {.wait_ms = 2000},
     .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
@@ -186,10 +186,10 @@ static const struct hazard_case zk_crash_cases[] = {
 
 const struct hazard hazard_zk_holder_crash = {
     .id = "zk-holder-crash",
-    .title = {"The holder of a ZooKeeper lock dies", "ZooKeeper 锁的持有者死了"},
+    .title = {"The holder of a ZooKeeper lock dies", "ZooKeeper 锁的持有者崩溃"},
     .story = {"A's process is killed, and its session sends no more heartbeats. After the session "
               "timeout ZooKeeper removes the node, and B is next.",
-              "A 的进程被杀，会话不再有心跳。会话超时后 ZooKeeper 删掉节点，轮到 B。"},
+              "A 的进程被强杀，会话不再有心跳。会话超时后 ZooKeeper 删掉节点，轮到 B。"},
     .warning = {"ZooKeeper recipes: ephemeral nodes end with their session.",
                 "ZooKeeper 官方用法：临时节点随会话结束。"},
     .fix = {"Nothing to fix: the next holder waits for the session timeout.",
@@ -231,7 +231,7 @@ const struct hazard hazard_eviction = {
     .title = {"The lock is evicted like any cache entry", "锁像缓存一样被淘汰"},
     .story = {"One Redis holds the locks and is also a cache. When memory runs short, it may drop "
               "keys that have a lease. A lock is such a key.",
-              "放锁的 Redis 同时当缓存用，内存不够时可以丢掉带期限的 key。锁正是这样的 key。"},
+              "存锁的 Redis 同时当缓存用，内存不足时可以淘汰带过期时间的 key。锁正是这样的 key。"},
     .warning = {"Redis documentation, Key eviction: a volatile policy evicts keys that can expire.",
                 "Redis 文档“key 淘汰”：volatile 策略拿走的正是会过期的 key。"},
     .fix = {"Use a separate server for the locks, with noeviction. Add a fence at the resource.",
@@ -264,11 +264,11 @@ const struct hazard hazard_renewal_lost = {
     .story =
         {"Somebody deletes A's key while A works. The next renewal finds no key, and the watchdog "
          "tells the holder. The service answers 503 instead of writing.",
-         "A 干活时有人删掉了它的 key。下一次续期扑了空，持有者得到通知，服务回答 503，不再写入。"},
+         "A 工作时它的 key 被删除。下一次续期失败，持有者得到通知，服务返回 503，不再写入。"},
     .warning = {"A failed renewal must stop the work; otherwise renewal is useless.",
-                "续期失败必须传到业务那里，否则续期就是白续。"},
+                "续期失败必须通知业务代码，否则续期毫无意义。"},
     .fix = {"Nothing to fix: the on-lost callback fired and nothing was written.",
-            "不用修：丢锁回调触发了，什么都没有写。"},
+            "不用修：丢锁回调会触发，业务不再写入。"},
     .steps = deleted_under_the_holder,
     .cases = renewal_lost_cases,
 };

@@ -55,12 +55,12 @@ static const struct hazard_case failover_cases[] = {
     {"redlock",
      HAZARD_SAFE,
      {0},
-     {"5 nodes, one dies", "5 个节点死一个"},
+     {"5 nodes, one dies", "5 个节点宕 1 个"},
      node_of_the_majority_dies},
     {"zk-sequential",
      HAZARD_SAFE,
      {.servers = 3},
-     {"3 servers, the leader dies", "3 台服务器，领导者死了"},
+     {"3 servers, the leader dies", "3 台服务器，leader 宕机"},
      leader_dies},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
@@ -68,12 +68,12 @@ static const struct hazard_case failover_cases[] = {
 const struct hazard hazard_failover = {
     .id = "failover",
     .title = {"The master dies before the lock reaches its replica",
-              "锁还没传到副本，主节点就死了"},
+              "锁还没复制到副本，主节点就宕机"},
     .story =
         {"Replication is asynchronous. The master grants A the lock and dies before the replica "
          "has it. The Sentinels promote the replica, which has no lock. So B gets the lock too.",
-         "复制是异步的。主节点把锁给了 A，还没传给副本就死了。哨兵提升副本，"
-         "它根本不知道有锁，于是 B 也拿到了。"},
+         "复制是异步的。主节点把锁给了 "
+         "A，还没复制到副本就宕机了。哨兵提升副本，副本不知道有这把锁，于是 B 也拿到了锁。"},
     .warning = {"The Redis documentation of distributed locks: why failover-based implementations "
                 "are not enough.",
                 "Redis 分布式锁文档：为什么靠主从切换的实现不够。"},

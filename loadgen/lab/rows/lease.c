@@ -37,11 +37,11 @@ const struct hazard hazard_expired_lease = {
     .story = {"A holds the lock for a fixed time, but its work takes longer. The lease ends, and "
               "the lock server correctly lets B in. Two holders are inside. B writes, and then A "
               "writes a result computed from the old value.",
-              "A 的锁有固定时限，活却干得更久。锁服务器到点放 B 进来，按它的钟一点没错。"
-              "现在里面有两个人：B 写完，A 又按旧值算出的结果写了一遍。"},
+              "A 的锁有固定租约，业务却更久。租约到期，锁服务器让 B "
+              "进来，按它的时钟没有错。临界区内有了两个请求：B 写完，A 又写入按旧值算出的结果。"},
     .warning = {"M. Kleppmann, How to do distributed locking (2016): a lease is a bet on time. The "
                 "resource must be able to refuse a holder whose lease has ended.",
-                "Kleppmann 2016 年的文章：租约是拿时间打赌。租约已到期的持有者，资源必须能拒绝。"},
+                "Kleppmann 2016 年的文章：租约赌的是时间。租约已到期的持有者，资源必须能拒绝。"},
     .fix = {"Use a watchdog that renews the lease of a live holder, and a fence that the store "
             "checks in the write itself.",
             "活着的持有者由看门狗续期；再加上随写入一起检查的栅栏令牌。"},
@@ -76,14 +76,15 @@ const struct hazard hazard_paused_holder = {
     .story = {"A's process is stopped, as by a long garbage collection or a frozen virtual "
               "machine. The watchdog is in the same process and stops too, so the lease ends. B "
               "works and finishes. A wakes up, does not know how long it slept, and writes.",
-              "A 的进程被停住，像一次很长的垃圾回收或冻结的虚拟机。看门狗就在这个进程里，"
-              "也跟着睡，租约于是到期。B 进来做完。A 醒来，不知道自己睡了多久，照写不误。"},
+              "A "
+              "的进程停顿，像一次很长的垃圾回收或虚拟机冻结。看门狗就在这个进程里，也跟着停住，租约"
+              "于是到期。B 进来并完成。A 恢复运行，不知道停了多久，照样写入。"},
     .warning =
         {"M. Kleppmann (2016) shows it with a garbage collection pause. A watchdog does not help "
          "here, and texts on watchdogs often omit this.",
          "Kleppmann 2016 年用垃圾回收停顿举的例子；看门狗救不了它，夸看门狗的文章常常不提。"},
     .fix = {"Use a fence: the store has seen B's newer fence and refuses A's write.",
-            "用栅栏令牌：存储已见过 B 更大的令牌，拒绝 A 的写入。"},
+            "用栅栏令牌：存储已见过 B 更新的栅栏令牌，拒绝 A 的写入。"},
     .steps = stopped_past_the_lease,
     .cases = paused_holder_cases,
 };
@@ -98,12 +99,12 @@ static const struct hazard_case zk_session_cases[] = {
 
 const struct hazard hazard_zk_session_lost = {
     .id = "zk-session-lost",
-    .title = {"The holder is paused past its session timeout", "持有者睡过了会话超时"},
+    .title = {"The holder is paused past its session timeout", "持有者停顿超过会话超时"},
     .story = {"A's process is stopped for longer than its session timeout. ZooKeeper removes its "
               "node. B enters, works and finishes. A wakes up and writes before it hears that its "
               "session has ended.",
-              "A 的进程停得比会话还久。ZooKeeper 删掉它的节点，B 进来做完。"
-              "A 醒来，还没听说会话已经结束，就写了下去。"},
+              "A 的进程停得比会话还久。ZooKeeper 删掉它的节点，B 进来并完成。A "
+              "恢复运行，还不知道会话已经结束，就写入了。"},
     .warning = {"Many texts say that ZooKeeper does not have this problem. It does: the client is "
                 "the last to learn that its session has ended.",
                 "很多文章说 ZooKeeper 没有这个问题，其实有：客户端总是最后知道。"},
@@ -139,7 +140,7 @@ static const struct hazard_case wrong_delete_cases[] = {
     {"redis-getset",
      HAZARD_UNSAFE,
      {.clock_ms = -60000},
-     {"A's clock is a minute behind", "A 的钟慢一分钟"},
+     {"A's clock is a minute behind", "A 的时钟慢一分钟"},
      NULL},
     {"redis-getset", HAZARD_SAFE, {0}, {"checks its own stamp first", "先看自己的时间戳"}, NULL},
     {"redis-token", HAZARD_SAFE, {0}, {NULL}, NULL},
@@ -150,16 +151,16 @@ static const struct hazard_case wrong_delete_cases[] = {
 
 const struct hazard hazard_wrong_delete = {
     .id = "wrong-delete",
-    .title = {"A late DEL frees another holder's lock", "迟到的 DEL 放掉了别人的锁"},
+    .title = {"A late DEL frees another holder's lock", "迟到的 DEL 释放了别人的锁"},
     .story = {"A's lease has ended, and B holds the lock. A finishes and deletes the key without "
               "checking the owner. C finds no lock and enters while B is inside.",
-              "A 的租约到期，锁已经是 B 的。A 收尾时直接删掉 key，看都不看是谁的。"
-              "C 发现没有锁，就和 B 同时进去了。"},
+              "A 的租约到期，锁已经是 B 的。A 收尾时直接删除 key，不检查锁是谁的。C "
+              "发现没有锁，就和 B 同时进入临界区。"},
     .warning = {"The Redis documentation of SET says: delete only your own token. Many texts still "
                 "show a bare DEL.",
-                "Redis 文档里 SET 一节说只能删自己的令牌；很多文章仍然直接 DEL。"},
+                "Redis 文档 SET 一节说只能删除带有自己标识的锁；很多文章仍然直接 DEL。"},
     .fix = {"Use a token per hold. The server compares and deletes it in one step (Lua).",
-            "每次加锁用自己的令牌，在服务器上一步完成“比较再删除”（Lua）。"},
+            "每次加锁用自己的锁标识（UUID），在服务器上一步完成“比较再删除”（Lua）。"},
     .with = {.watchdog = OFF, .fence = OFF, .lease_ms = 1500},
     .steps = deletes_the_successors,
     .cases = wrong_delete_cases,

@@ -24,22 +24,22 @@ static const struct hazard_step three_nodes_are_dead[] = {
 };
 
 static const struct hazard_case minority_cases[] = {
-    {"redlock", HAZARD_SAFE, {0}, {"2 of 5 nodes dead", "5 个节点死 2 个"}, two_nodes_are_dead},
+    {"redlock", HAZARD_SAFE, {0}, {"2 of 5 nodes dead", "5 个节点宕 2 个"}, two_nodes_are_dead},
     {"redlock",
      HAZARD_REFUSED,
      {.wait_ms = 1000},
-     {"3 of 5 nodes dead", "5 个节点死 3 个"},
+     {"3 of 5 nodes dead", "5 个节点宕 3 个"},
      three_nodes_are_dead},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_redlock_minority_down = {
     .id = "redlock-minority-down",
-    .title = {"Some of the five nodes are dead", "五个节点死了几个"},
+    .title = {"Some of the five nodes are dead", "五个节点宕机几个"},
     .story =
         {"Two of five nodes are killed. Three are a majority, so the lock is still granted, to one "
          "holder at a time. With three dead there is no majority, and nobody gets the lock.",
-         "五个节点死两个：三个还是多数，锁照给，一次一个。死三个就没有多数，谁也拿不到。"},
+         "五个节点宕两个：剩三个仍是多数，锁照常授予，一次一个。宕三个就没有多数，谁也拿不到锁。"},
     .warning = {"The majority of five is three: n/2+1. Some texts wrongly ask for more than n/2+1.",
                 "五个的多数是三个，即 n/2+1；有的文章写成“多于 n/2+1”，不对。"},
     .fix = {"Nothing to fix: without a majority the lock is refused.",
@@ -83,11 +83,11 @@ static const struct hazard_case restart_cases[] = {
 
 const struct hazard hazard_redlock_restart = {
     .id = "redlock-restart",
-    .title = {"One node of the majority restarts empty", "多数派里的一个节点空着重启"},
+    .title = {"One node of the majority restarts empty", "多数派中的一个节点丢了数据重启"},
     .story = {"Nodes 1, 2 and 3 grant A the lock while 4 and 5 are down. Nodes 4 and 5 come back, "
               "and node 3 restarts empty. Nodes 3, 4 and 5 have no lock and are a majority for B.",
-              "4、5 号宕机时 A 拿到了 1、2、3 号。后来 4、5 回来，3 号空着重启："
-              "3、4、5 都不知道有锁，正好是 B 的多数。"},
+              "4、5 号宕机时 A 拿到了 1、2、3 号。后来 4、5 号恢复，3 号丢了数据重启：3、4、5 "
+              "号都不知道有锁，正好是 B 的多数。"},
     .warning = {"The Redis documentation of Redlock, on crash recovery; M. Kleppmann (2016).",
                 "Redis 的 Redlock 文档讲崩溃恢复的一段；Kleppmann 2016。"},
     .fix = {"A restarted node stays away until the longest lease has ended. Or use a fence.",
@@ -120,14 +120,14 @@ const struct hazard hazard_redlock_clock_jump = {
     .story =
         {"Nodes 1, 2 and 3 grant A the lock. Somebody sets the clock of node 3 ahead. By its wall "
          "clock the lease has ended, so it drops the lock. Nodes 3, 4 and 5 are a majority for B.",
-         "A 拿到了 1、2、3 号。有人把 3 号的钟拨快；按它的墙上时钟租约已过，锁就没了。"
+         "A 拿到了 1、2、3 号。3 号的时钟被拨快；按它的墙上时钟租约已过，锁就没了。"
          "3、4、5 正好是 B 的多数。"},
     .warning =
         {"M. Kleppmann (2016) on Redlock: it trusts clocks that can jump. Redis expires keys by "
          "the wall clock.",
-         "Kleppmann 2016 年对 Redlock 的批评：它相信会跳的钟。Redis 按墙上时钟让 key 过期。"},
+         "Kleppmann 2016 年对 Redlock 的批评：它依赖会跳变的时钟。Redis 按墙上时钟让 key 过期。"},
     .fix = {"Take a fence from the resource itself. Slew clocks, never set them.",
-            "由资源自己发栅栏令牌；时钟只许微调，不许直接改。"},
+            "由资源自己发栅栏令牌；时钟只许缓慢校准，不许直接改。"},
     .with = {.lease_ms = 6000},
     .steps = clock_of_one_leaps,
     .cases = clock_jump_cases,

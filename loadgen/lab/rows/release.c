@@ -34,11 +34,11 @@ static const struct hazard_case two_step_release_cases[] = {
 
 const struct hazard hazard_two_step_release = {
     .id = "two-step-release",
-    .title = {"The release compares in one step and deletes in another", "比较一步，删除又一步"},
+    .title = {"The release compares in one step and deletes in another", "比较和删除分成两步"},
     .story = {"A asks who owns the key: A does. Before its DEL arrives, the lease ends and B takes "
               "the lock. The DEL frees B's lock, and C enters while B is inside.",
-              "A 先问 key 是谁的：是自己的。DEL 还没到，租约到期，B 拿到了锁。"
-              "这一删放掉的是 B 的锁，C 和 B 同时进去了。"},
+              "A 先 GET：key 是自己的。DEL 还没送达，租约到期，B 拿到了锁。这个 DEL 释放的是 B "
+              "的锁，C 和 B 同时进入临界区。"},
     .warning = {"This is why the release is a script: GET and DEL happen at two moments.",
                 "释放要写成脚本的原因：GET 和 DEL 是两个时刻。"},
     .fix = {"Compare and delete in one Lua script.", "用一段 Lua 脚本完成比较和删除。"},
@@ -68,20 +68,20 @@ static const struct hazard_step late_release[] = {
 
 static const struct hazard_case shared_token_cases[] = {
     {"redis-token", HAZARD_UNSAFE, {.slip = "shared-token"}, {"constant value", "固定的值"}, NULL},
-    {"redis-token", HAZARD_SAFE, {0}, {"token per hold", "每次一个令牌"}, NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"token per hold", "每次一个锁标识"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_shared_token = {
     .id = "shared-token",
-    .title = {"All holders write the same value into the lock", "大家在锁里写同样的值"},
+    .title = {"All holders write the same value into the lock", "所有持有者在锁里写同样的值"},
     .story = {"The release compares the value, but all holders write the same value. The "
               "comparison always succeeds. A's late release frees B's lock.",
-              "释放时确实比较了值，可大家写的值都一样，永远相等。A 迟到的释放放掉了 B 的锁。"},
+              "释放时确实比较了值，可写的值都一样，永远相等。A 迟到的释放释放了 B 的锁。"},
     .warning = {"A constant, a host name, or a thread id that two processes share: none of these "
                 "is a token.",
-                "常量、主机名、两个进程都有的线程号，都不是令牌。"},
-    .fix = {"Use a random token per hold.", "每次加锁用一个随机令牌。"},
+                "常量、主机名、两个进程都有的线程号，都不能当锁标识。"},
+    .fix = {"Use a random token per hold.", "每次加锁用一个随机的锁标识（UUID）。"},
     .with = {.lease_ms = 1500, .watchdog = OFF, .fence = OFF},
     .steps = late_release,
     .cases = shared_token_cases,
@@ -101,16 +101,17 @@ static const struct hazard_case clock_skew_cases[] = {
 
 const struct hazard hazard_clock_skew_getset = {
     .id = "clock-skew-getset",
-    .title = {"A client's clock is ahead", "某个客户端的钟快了"},
+    .title = {"A client's clock is ahead", "某个客户端的时钟快了"},
     .story =
         {"The lock's expiry is a time stamp, and each client judges it by its own clock. The clock "
          "of A's machine is a minute ahead. B's valid lock looks expired, and A takes it.",
-         "锁的期限是写在里面的时间戳，由看的人用自己的钟判断。A 的机器快了一分钟："
-         "B 好好的锁看上去早已过期，A 就拿走了。"},
+         "锁的过期时间是写在里面的时间戳，由读它的客户端用自己的时钟判断。A 的机器快了一分钟：B "
+         "仍有效的锁看上去早已过期，A 就抢走了它。"},
     .warning = {"The old SETNX and GETSET recipe needs synchronized clocks, but mentions this only "
                 "in passing.",
                 "老的 SETNX 加 GETSET 方案要求各机时钟同步，常常只用半句话带过。"},
-    .fix = {"Let only the server's clock judge: use PX.", "只用一个钟来判断，也就是服务器的：PX。"},
+    .fix = {"Let only the server's clock judge: use PX.",
+            "只用一个时钟来判断，也就是服务器的：PX。"},
     .with = {.lease_ms = 8000, .clock_ms = 60000},
     .steps = clock_ahead_takes_a_live_lock,
     .cases = clock_skew_cases,
@@ -136,14 +137,14 @@ const struct hazard hazard_stamp_overwritten = {
     .story = {"A died, and its stamp has expired. B and C both see this, and both send GETSET. B "
               "is first and gets the lock. C gets B's stamp back and knows that it lost, but it "
               "has overwritten B's stamp. B's lock ends at the time that C wrote.",
-              "A 死了，时间戳已过期。B 和 C 都看到了，都发了 GETSET。B 先到，拿到锁；"
-              "C 取回的是 B 的时间戳，知道自己输了，但已经把它盖掉：B 的锁现在按 C 的时间到期。"},
+              "A 崩溃，时间戳已过期。B 和 C 都看到了，都发了 GETSET。B 先到，拿到锁；C 取回的是 B "
+              "的时间戳，知道自己没拿到，但已经把它覆盖：B 的锁按 C 的时间到期。"},
     .warning = {"Texts on GETSET call this harmless. That holds only if all leases are equal and "
                 "no owner identifies its lock by its stamp.",
-                "讲 GETSET 的文章说无妨；前提是大家的租期一样，而且不靠时间戳来认自己的锁。"},
+                "讲 GETSET 的文章说无妨；前提是所有客户端的租期一样，而且不靠时间戳来认自己的锁。"},
     .fix =
         {"Use SET NX PX with a token: a client that does not get the lock writes nothing into it.",
-         "用带令牌的 SET NX PX：没拿到锁的人不会往里写东西。"},
+         "用带锁标识的 SET NX PX：没拿到锁的客户端不会往里写。"},
     .with = {.lease_ms = 1500},
     .last = {[A] = ANSWER_NONE},
     .steps = two_replace_a_dead_stamp,
@@ -170,10 +171,11 @@ const struct hazard hazard_hung_worker = {
     .title = {"The worker hangs, and the watchdog renews for ever", "业务挂死，看门狗一直续期"},
     .story = {"A's thread waits for something that never comes. The watchdog is another thread and "
               "keeps renewing. The lock never ends, although nobody works.",
-              "A 的线程在等永远不来的东西。看门狗是另一个线程，照样续期："
-              "锁永不到期，可并没有人在干活。"},
+              "A "
+              "的线程在等一个永远不来的结果。看门狗是另一个线程，照样续期：锁永不到期，却没有任何进"
+              "展。"},
     .warning = {"Automatic renewal cannot tell work from a hang, and texts on it often omit this.",
-                "夸自动续期的文章没说的：它分不清在干活还是挂死了。"},
+                "夸自动续期的文章没说的：它分不清是在工作还是已挂死。"},
     .fix = {"Set a maximum hold time, after which the watchdog stops.",
             "设最长持有时间，到了看门狗就停。"},
     .with = {.wait_ms = 2500, .lease_ms = 600},
@@ -196,11 +198,11 @@ static const struct hazard_case explicit_lease_cases[] = {
 
 const struct hazard hazard_explicit_lease = {
     .id = "explicit-lease",
-    .title = {"Giving a lease switches the watchdog off", "指定租约，看门狗就不管了"},
+    .title = {"Giving a lease switches the watchdog off", "指定了租约，看门狗就不续期"},
     .story = {"lock(10, SECONDS) looks safer than lock(). It means: hold for exactly this time, do "
               "not renew. The work takes longer, and B enters.",
-              "lock(10, SECONDS) 看着比 lock() 更稳妥。其实它说的是：就这么久，别续。"
-              "活干得更久，B 就进来了。"},
+              "lock(10, SECONDS) 看着比 lock() "
+              "更稳妥。其实它的意思是：只持有这么久，不续期。业务更久，B 就进来了。"},
     .warning = {"Texts that praise the watchdog and then show a call with a lease.",
                 "有的文章一边夸看门狗，一边给出带租约的调用。"},
     .fix = {"Give no lease, or one that is certainly longer than the work. Add a fence.",
@@ -228,7 +230,7 @@ const struct hazard hazard_self_deadlock = {
         {"A locked function calls another function that takes the same lock. The key exists, so "
          "the inner call waits for the outer one. The outer call waits for the inner one.",
          "一个加了锁的函数调用另一个要拿同一把锁的函数。key 在，里层就等：等外层，外层又在等它。"},
-    .warning = {"This is why lock libraries offer re-entrance.", "锁的库都要强调“可重入”的原因。"},
+    .warning = {"This is why lock libraries offer re-entrance.", "这就是锁库强调“可重入”的原因。"},
     .fix = {"Use a re-entrant lock that counts on the server, or lock in one place only.",
             "用在服务器上计数的可重入锁，或者只在一处加锁。"},
     .with = {.wait_ms = 1200, .slip = "nested-acquire"},
@@ -266,8 +268,9 @@ const struct hazard hazard_local_reentry_count = {
     .story =
         {"A takes the lock, and its lease ends unnoticed. The inner acquire looks at a counter in "
          "A's own memory, finds the lock held and goes on. But B holds it on the server.",
-         "A 拿过锁，租约悄悄到期。里层加锁只看自己内存里的计数：有，就往下走。"
-         "而服务器上锁已经是 B 的了。"},
+         "A "
+         "拿过锁，租约悄悄到期。里层加锁只看自己内存里的计数：大于零，就继续执行。而服务器上锁已经"
+         "是 B 的了。"},
     .warning = {"Home-made re-entrance: a ThreadLocal counter around a Redis key.",
                 "用 ThreadLocal 计数包着 Redis key 的自制可重入锁。"},
     .fix = {"Count on the server: the inner acquire then learns that the lock is lost.",

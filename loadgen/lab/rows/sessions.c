@@ -72,33 +72,33 @@ static const struct hazard_step nobody_knows_the_node[] = {
 };
 
 static const struct hazard_case zk_lost_create_cases[] = {
-    {"zk-sequential", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {0}, {"found by its token", "靠名字里的标识找回"}, NULL},
     {"zk-sequential",
      HAZARD_STUCK,
      {.slip = "nameless-node", .wait_ms = 2000},
-     {"no token in its name", "名字里没有令牌"},
+     {"no token in its name", "名字里没有标识"},
      nobody_knows_the_node},
-    {"zk-ephemeral", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
-    {"zk-readwrite", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
+    {"zk-ephemeral", HAZARD_SAFE, {0}, {"found by its token", "靠名字里的标识找回"}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"found by its token", "靠名字里的标识找回"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_zk_lost_create = {
     .id = "zk-lost-create",
-    .title = {"The node was created, but the answer was lost", "节点建好了，回答丢了"},
-    .story = {"ZooKeeper creates A's node, and the connection breaks before the answer. A's "
-              "session lives on, and so does the node. A does not even know its number. If A "
-              "cannot find the node again, it blocks A and everybody else until the session ends.",
-              "ZooKeeper 建好了 A 的节点，回答之前连接断了。会话还在，节点也就还在，"
-              "而 A 连它的序号都不知道。找不回它的人会一直挡着自己，也挡着所有人，"
-              "直到会话结束。"},
+    .title = {"The node was created, but the answer was lost", "节点已创建，应答丢失"},
+    .story =
+        {"ZooKeeper creates A's node, and the connection breaks before the answer. A's "
+         "session lives on, and so does the node. A does not even know its number. If A "
+         "cannot find the node again, it blocks A and everybody else until the session ends.",
+         "ZooKeeper 创建了 A 的节点，应答之前连接断开。会话还在，节点也就还在，"
+         "而 A 连它的序号都不知道。找不回它，A 就一直挡着自己，也挡着所有请求，直到会话结束。"},
     .warning = {"Curator's tech notes: a create may have succeeded although the client saw an "
                 "error. So Curator puts a GUID into the node's name (protection).",
                 "Curator 的技术说明：客户端看到出错，创建却可能已经成功；"
                 "所以它在节点名里放 GUID（protection）。"},
     .fix = {"Put a token into the name. After a reconnect, find your own node. Remove it or keep "
             "its place in the queue.",
-            "名字里带令牌：连接恢复后先找自己的节点，删掉它或者接着用它的位置。"},
+            "名字里带唯一标识：连接恢复后先找自己的节点，删掉它或者接着用它的位置。"},
     .with = {.lease_ms = 20000},
     .steps = answer_to_the_create_is_lost,
     .cases = zk_lost_create_cases,
@@ -118,26 +118,27 @@ static const struct hazard_step crowd_waits_for_one[] = {
 };
 
 static const struct hazard_case zk_herd_cases[] = {
-    {"zk-ephemeral", HAZARD_SLOW, {0}, {"all watch one node", "都盯着同一个节点"}, NULL},
-    {"zk-sequential", HAZARD_SAFE, {0}, {"each watches the one before it", "各自盯着前一个"}, NULL},
-    {"zk-readwrite", HAZARD_SAFE, {0}, {"each watches the one before it", "各自盯着前一个"}, NULL},
+    {"zk-ephemeral", HAZARD_SLOW, {0}, {"all watch one node", "都监视同一个节点"}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {0}, {"each watches the one before it", "各自监视前一个"}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"each watches the one before it", "各自监视前一个"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_zk_herd = {
     .id = "zk-herd",
-    .title = {"Each release wakes all fifty waiters", "五十人在等，放一次锁全被吵醒"},
+    .title = {"Each release wakes all fifty waiters", "五十个等待者，释放一次锁全被唤醒"},
     .story = {"A holds the lock, and fifty buyers wait for it. All of them watch the same node. "
               "When A releases, all fifty wake up and ask at once. One gets the lock. Forty-nine "
               "have asked in vain and watch again. The next release repeats this.",
-              "A 持有锁，五十个买家在等，盯着的是同一个节点。A 一放锁，五十人同时被叫醒，"
-              "同时去抢，一人抢到，四十九人白跑一趟，重新设监视。下一次放锁又来一遍。"},
+              "A 持有锁，五十个买家在等，监视的是同一个节点。A "
+              "一释放锁，五十个同时被唤醒，同时去抢，一个抢到，四十九个徒劳，重新监视。下一次释放又"
+              "重复一遍。"},
     .warning = {"ZooKeeper Recipes, Locks: each node is watched by exactly one client, to avoid "
                 "the herd effect.",
                 "ZooKeeper 官方用法“锁”：每个节点只由一个客户端监视，以避免羊群效应。"},
     .fix = {"Use a queue: each waiter watches the node just before its own. One release wakes one "
             "waiter.",
-            "排成队：各自只等前面那个节点，放一次锁只叫醒一个。"},
+            "排成队：各自只监视前面那个节点，释放一次锁只唤醒一个。"},
     .subject = ITEM,
     .initial = 100,
     .crowd = 50,

@@ -21,15 +21,16 @@ static const struct hazard_case split_cases[] = {
 
 const struct hazard hazard_sentinel_split = {
     .id = "sentinel-split",
-    .title = {"The old master still serves one client", "老主节点还在给一个客户端发锁"},
-    .story = {"The network splits. The Sentinels cannot reach the master, consider it dead and "
-              "promote its replica. B gets the lock there. The old master still lives, on the "
-              "other side with A. It does not know of B's lock and grants A the same one.",
-              "网络一分为二。哨兵够不到主节点，当它死了，提升了副本，B 在那里拿到锁。"
-              "可老主节点还活着，在另一边跟 A 在一起：它什么都不知道，把同一把锁也给了 A。"},
+    .title = {"The old master still serves one client", "旧主节点还在给一个客户端发锁"},
+    .story =
+        {"The network splits. The Sentinels cannot reach the master, consider it dead and "
+         "promote its replica. B gets the lock there. The old master still lives, on the "
+         "other side with A. It does not know of B's lock and grants A the same one.",
+         "网络一分为二。哨兵连不上主节点，判定它宕机，提升了副本，B "
+         "在那里拿到锁。可旧主节点还活着，和 A 在另一边：它不知道 B 的锁，把同一把锁也给了 A。"},
     .warning = {"Redis Sentinel documentation: a master on the minority side of a partition keeps "
                 "accepting writes. They are lost when the partition heals.",
-                "Redis 哨兵文档：分区少数一侧的主节点会继续接受写入，愈合时这些写入全丢。"},
+                "Redis 哨兵文档：分区少数一侧的主节点会继续接受写入，分区恢复时这些写入全部丢失。"},
     .fix = {"Take a fence from the database. A and B write to the same database, and it refuses "
             "one of the two writes. min-replicas-to-write only shortens the window.",
             "由数据库发栅栏令牌。A 和 B 写的是同一个数据库，它会拒绝其中一个。"

@@ -16,19 +16,20 @@ static const struct hazard_case double_task_cases[] = {
 
 const struct hazard hazard_double_task = {
     .id = "double-task",
-    .title = {"The same task runs on two instances", "同一个定时任务在两个实例上醒来"},
-    .story = {"A reserves a piece and does not pay. When the reservation ends, the task of each "
-              "instance finds the order and reads it as reserved. Each closes it and returns the "
-              "piece. The ledger has two returns for one order.",
-              "A 预订了一件，没付钱。时间一到，两个实例的定时任务都发现了这张订单，都读到“已预订”，"
-              "都去关单、还库存：一张订单，账上退了两次。"},
+    .title = {"The same task runs on two instances", "同一个定时任务在两个实例上执行"},
+    .story =
+        {"A reserves a piece and does not pay. When the reservation ends, the task of each "
+         "instance finds the order and reads it as reserved. Each closes it and returns the "
+         "piece. The ledger has two returns for one order.",
+         "A 预订了一件，没有付款。预订到期，两个实例的定时任务都发现了这张订单，都读到“已预订”，"
+         "都去关单、退库存：一张订单，流水表上退了两次。"},
     .warning =
         {"Every guide to scheduled jobs on several servers: the timer fires on each of them.",
          "讲多台服务器上跑定时任务的文章都会提醒：每一台都会触发。"},
     .fix = {"Use one lock for the task (lock:task:close-orders). A task that does not get it at "
             "once leaves the work to the other. Each order is also closed under its own guard.",
-            "给任务一把锁（lock:task:close-orders）：没立刻拿到的就让别人去做。"
-            "每张订单也在自己的锁里关。"},
+            "给任务一把锁（lock:task:close-"
+            "orders）：没有立刻拿到的任务就跳过。每张订单也在自己的锁里关闭。"},
     .subject = ITEM,
     .initial = 10,
     .reserve_s = 3,
@@ -80,18 +81,18 @@ static const struct hazard_case late_payment_cases[] = {
 
 const struct hazard hazard_late_payment = {
     .id = "late-payment",
-    .title = {"The payment arrives after the piece returned to stock", "货已经还回货架，付款才到"},
+    .title = {"The payment arrives after the piece returned to stock", "库存已经退回，付款才到"},
     .story = {"A's payment reads its order as open. Before the payment is written, the reservation "
               "ends and the task returns the piece to stock. The payment is written all the same. "
               "A has paid for a piece that the next buyer gets too.",
-              "A 的付款看到订单还开着。还没写下去，时间到了，任务把货还了回去。付款照样写进去："
-              "A 付了钱，同一件货又卖给下一个人。"},
+              "A 的付款读到订单未关闭。还没写入，预订到期，任务把这一件退回库存。付款照样写入：A "
+              "付了钱，同一件货又卖给下一个买家。"},
     .warning = {"Flash-sale texts that close unpaid orders with a delayed message, but do not say "
                 "what happens to a payment on its way.",
                 "秒杀文章用延迟消息关掉未付款的订单，却不说路上的那笔付款怎么办。"},
     .fix = {"Payment and closing take the same lock, and each checks the order's state under it. "
             "The second one learns that the order is paid or closed.",
-            "付款和关单用同一把锁，都在锁里看订单状态：后到的得知已付，或者已关。"},
+            "付款和关单用同一把锁，都在锁里检查订单状态：后到的得知已付款，或者已关闭。"},
     .subject = ITEM,
     .initial = 10,
     .reserve_s = 3,

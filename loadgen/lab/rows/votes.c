@@ -10,7 +10,11 @@ static const struct hazard_step votes_are_counted_after_the_lease[] = {
 };
 
 static const struct hazard_case slow_cases[] = {
-    {"redlock", HAZARD_REFUSED, {0}, {"elapsed time is subtracted", "用掉的时间从租期里扣"}, NULL},
+    {"redlock",
+     HAZARD_REFUSED,
+     {0},
+     {"elapsed time is subtracted", "用掉的时间从租期中扣除"},
+     NULL},
     {"redlock",
      HAZARD_UNSAFE,
      {.slip = "votes-untimed", .wait_ms = 6000},
@@ -25,8 +29,8 @@ const struct hazard hazard_redlock_slow = {
     .story = {"All five nodes vote for A, but its process is stopped before it counts the votes. "
               "When it wakes up, the keys have expired and B has the lock. A has five votes, and "
               "none of them is valid.",
-              "五个节点都投了 A，可它还没数票，进程就停住了。醒来时 key 早已到期，锁是 B 的。"
-              "A 手里有五张票，一张也不作数。"},
+              "五个节点都投了 A，可它还没数票，进程就停住了。恢复时 key 早已到期，锁是 B 的。A "
+              "手里有五张票，一张也不算数。"},
     .warning = {"The Redis documentation of Redlock: the lock counts only if the elapsed time is "
                 "less than the lease. What remains is the lease less that time.",
                 "Redis 的 Redlock 文档：用掉的时间小于租期才算拿到，能用的只有剩下的那一段。"},
@@ -51,26 +55,26 @@ static const struct hazard_case orphan_cases[] = {
     {"redlock",
      HAZARD_SLOW,
      {.slip = "acknowledged-only"},
-     {"released only where the answer was yes", "只在答应过的节点上释放"},
+     {"released only where the answer was yes", "只在应答成功的节点上释放"},
      NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_redlock_orphan = {
     .id = "redlock-orphan",
-    .title = {"A node set the key, but its reply was lost", "节点设了 key，那声“是”却丢了"},
+    .title = {"A node set the key, but its reply was lost", "节点已设 key，应答却丢了"},
     .story = {"All five nodes set A's key, but the answers of 4 and 5 are lost. Three are a "
               "majority, so A works and releases. If A releases only where the answer was yes, 4 "
               "and 5 keep A's key. Then node 1 dies. Three of the other four would do, but two of "
               "them refuse B until the lease ends.",
-              "五个节点都设了 A 的 key，4、5 号的回答丢了。三个就是多数，A 干完活释放。"
-              "要是只在答应过的节点上释放，4、5 号就留着一个早已离开的人的 key。"
-              "这时 1 号死了：本来剩三个就够，可四个里有两个一直拒绝 B，直到租约到期。"},
+              "五个节点都设了 A 的 key，4、5 号的应答丢了。三个就是多数，A "
+              "完成后释放。如果只在应答成功的节点上释放，4、5 号就留着早已离开的 A 的 key。这时 1 "
+              "号宕机：剩四个中有三个就够，可其中两个一直拒绝 B，直到租约到期。"},
     .warning = {"The Redis documentation of Redlock: release on every instance, even where the "
                 "client believes it has no lock.",
                 "Redis 的 Redlock 文档：在每个实例上释放，哪怕自认为没在那里拿到锁。"},
     .fix = {"Release on all nodes, whatever they answered. Compare-and-delete harms nobody.",
-            "不管答的是什么，所有节点都释放一遍：比较再删除不会伤到别人。"},
+            "不管应答是什么，在所有节点上都释放：比较再删除不会伤到别人。"},
     .slow_ms = 1500,
     .with = {.lease_ms = 5000, .wait_ms = 10000, .by_proxy = true},
     .steps = two_nodes_keep_what_nobody_counted,

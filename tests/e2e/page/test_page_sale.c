@@ -114,7 +114,7 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
                            "'.counterexample table')].map(t => [...t.rows].slice(1).map("
                            "r => [...r.cells].map(c => c.textContent)));"
                            "return requests.length >= 2 && requests[0][1] === requests[1][1] && "
-                           "ledger.length === 2 && ledger[0][2] === ledger[1][2]; })()"));
+                           "ledger.length >= 2 && ledger[0][1] === ledger[1][1]; })()"));
     assert_true(browser_is(browser,
                            "/b_lease\\s*4321/.test(document.body.innerText) && "
                            "/loadgen sale .*--lease-ms=4321/.test(document.body.innerText)"));

@@ -36,11 +36,11 @@ static void measure_is_in_words(void **state)
         struct run_outcome outcome;
         const char *text;
     } rows[] = {
-        {&account, HAZARD_UNSAFE, {.expected_final = 500, .final = 700}, "200 lost"},
-        {&account, HAZARD_UNSAFE, {.expected_final = 800, .final = 600}, "200 lost"},
+        {&account, HAZARD_UNSAFE, {.expected_final = 500, .final = 700}, "200 not deducted"},
+        {&account, HAZARD_UNSAFE, {.expected_final = 800, .final = 600}, "200 too much"},
         {&account, HAZARD_UNSAFE, {.lost_updates = 1}, "1 overwritten"},
         {&item, HAZARD_UNSAFE, {.expected_final = 1, .final = 2}, "1 too many"},
-        {&item, HAZARD_UNSAFE, {.expected_final = 2, .final = 1}, "1 lost"},
+        {&item, HAZARD_UNSAFE, {.expected_final = 2, .final = 1}, "1 too few"},
         {&item, HAZARD_UNSAFE, {.duplicates = 1, .lost_updates = 1}, "1 done twice"},
         {&crowd, HAZARD_REFUSED, {.failed = 1932}, "1,932 failed"},
         {&queue, HAZARD_SLOW, {.overtakings = 19}, "overtaken by 19"},
@@ -52,7 +52,7 @@ static void measure_is_in_words(void **state)
         const struct lab_result result = {
             .hazard = rows[i].hazard, .observed = rows[i].observed, .outcome = rows[i].outcome};
         char text[LAB_MEASURE_MAX];
-        assert_string_equal(lab_measure(&result, text), rows[i].text);
+        assert_string_equal(lab_measure(&result, EN, text), rows[i].text);
     }
 }
 
