@@ -1,5 +1,6 @@
 /* What belongs to a caller: orders, accounts and keys. Neither tells one buyer of another. */
 #include "callers.h"
+#include "program.h"
 #include "shop.h"
 
 #include <setjmp.h>
@@ -7,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -128,6 +131,42 @@ static void no_key_has_a_tab(void **state)
         400);
 }
 
+/* -- seckilld token ---------------------------------------------------------------------------- */
+
+static int token_command(const char *const *words, const char *output)
+{
+    const char *argv[8] = {shop_binary("seckilld"), "token"};
+    char messages[CALLERS_TEXT];
+    int status;
+    for (size_t n = 2; *words != NULL; n++)
+        argv[n] = *words++;
+    snprintf(messages, sizeof messages, "%s/messages", sandbox_dir(callers_sandbox));
+    assert_true(program_ends(program_start(argv, output, messages), SHOP_WAIT_MS, &status));
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_command_refuses_what_the_file_would(void **state)
+{
+    (void)state;
+    static const char *const bad[][4] = {{NULL},
+                                         {"buyer", NULL},
+                                         {"admin", "ann", NULL},
+                                         {"buyer", "a b", NULL},
+                                         {"operator", "task", NULL},
+                                         {"buyer", "ann", "more", NULL}};
+    char output[CALLERS_TEXT];
+    struct stat made;
+    snprintf(output, sizeof output, "%s/output", sandbox_dir(callers_sandbox));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(token_command(bad[i], output), 2);
+        assert_int_equal(stat(output, &made), 0);
+        assert_int_equal(made.st_size, 0);
+    }
+    assert_int_equal(token_command((const char *const[]){"buyer", "ann", NULL}, output), 0);
+    assert_int_equal(token_command((const char *const[]){"buyer", "ann", NULL}, "/dev/full"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +174,7 @@ int main(void)
         cmocka_unit_test(an_order_is_for_the_user_of_the_token),
         cmocka_unit_test(a_key_belongs_to_its_caller),
         cmocka_unit_test(no_key_has_a_tab),
+        cmocka_unit_test(the_command_refuses_what_the_file_would),
     };
     return cmocka_run_group_tests(tests, open_services, close_services);
 }
