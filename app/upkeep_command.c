@@ -25,11 +25,26 @@ static int backup(const struct config *config, const char *file)
     return report(status, &error);
 }
 
+static int migrate(const struct config *config, const char *none)
+{
+    db_error error;
+    db_versions versions;
+    (void)none;
+    const db_status status = db_migrate(config->db, &versions, &error);
+    if (status == DB_OK && versions.from == versions.to)
+        printf("the store has version %lld: there is nothing to do\n", (long long)versions.to);
+    else if (status == DB_OK)
+        printf("the store had version %lld, and has %lld\n", (long long)versions.from,
+               (long long)versions.to);
+    return report(status, &error);
+}
+
 static const struct command {
     const char *name, *argument; /* NULL: it has none */
     int (*run)(const struct config *config, const char *argument);
 } commands[] = {
     {"backup", "FILE", backup},
+    {"migrate", NULL, migrate},
 };
 
 /* The settings follow: those of the service, of which a command needs few. */
@@ -41,7 +56,7 @@ static int run(const struct command *command, int argc, char **argv)
         fprintf(stderr, "usage: seckilld %s %s [SETTING...]\n", command->name, command->argument);
         return USAGE;
     }
-    const char *argument = argv[taken];
+    const char *argument = argv[taken]; /* of one that has none, its own name */
     argv[taken] = argv[0];
     const int status = config_load(argc - taken, argv + taken, lab_is_built, &config);
     return status >= 0 ? status : command->run(&config, argument);

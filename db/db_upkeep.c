@@ -23,3 +23,11 @@ db_status db_tx_prune_bite(db_tx *tx, const char *after, const char *last, int64
         return DB_INVALID;
     return tx->engine->tx_prune_bite(tx, after, last, before_us);
 }
+
+db_status db_migrate(const char *url, db_versions *ret, db_error *error)
+{
+    const char *address;
+    const db_engine *engine = db_engine_of(url, &address, error);
+    ret->to = SCHEMA_VERSION;
+    return engine ? engine->migrate(address, &ret->from, error) : DB_INVALID;
+}

@@ -5,7 +5,7 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
- *   upkeep.h           db_upkeep.c           backup, read_bite, tx_prune_bite
+ *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite
  *
  * The files check every argument first: text ends within its array, ids are not empty,
  * numbers are in range. An engine relies on that. What a function must do stands in db.h, beside
@@ -42,6 +42,7 @@ typedef struct db_engine {
     db_status (*open)(const char *address, const db_options *options, db **ret, db_error *error);
     /* upkeep.h: of a store that this process has not opened. */
     db_status (*backup)(const char *address, const char *file, db_error *error);
+    db_status (*migrate)(const char *address, int64_t *ret_from, db_error *error);
     void (*close)(db *db);
     db_status (*ping)(db *db);
     void (*stats)(const db *db, db_stats *ret);

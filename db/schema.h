@@ -6,6 +6,10 @@
 
 enum { SCHEMA_APPLICATION_ID = 0x5ec1713d }; /* PRAGMA application_id: this file is ours */
 
+#define SCHEMA_VERSION_TEXT         SCHEMA_TEXT_OF(SCHEMA_VERSION)
+#define SCHEMA_TEXT_OF(number)      SCHEMA_TEXT_OF_THIS(number)
+#define SCHEMA_TEXT_OF_THIS(number) #number
+
 extern const char sqlite_schema_sql[], postgres_schema_sql[];
 
 #endif

@@ -11,6 +11,19 @@
  * the message names pg_dump); or what db_open() returns when a file fails. */
 db_status db_backup(const char *url, const char *file, db_error *error);
 
+typedef struct db_versions {
+    int64_t from, to; /* equal: there was nothing to do */
+} db_versions;
+
+/* Moves a store of an older version to that of this program, in one transaction: it is whole in the
+ * old version or whole in the new one, whenever the process ends. db/migration.h says what an old
+ * ledger gets. No service may use the store meanwhile. *ret: the version
+ * that it had, and that it has.
+ * Returns DB_OK, also if there is nothing to do; DB_INVALID: not a store of ours, or of a version
+ * that is unknown; or what db_open() returns. Call it again to learn what became of a commit that
+ * was not answered. */
+db_status db_migrate(const char *url, db_versions *ret, db_error *error);
+
 /* -- old answers of idempotency keys ----------------------------------------------------------
  *
  * A sweep goes through all keys in ascending order, a bite at a time. No index is needed for it, so

@@ -81,6 +81,7 @@ const db_engine db_engine_postgres = {
     .scheme = "postgres",
     .open = pg_open,
     .backup = pg_backup,
+    .migrate = pg_migrate,
     .close = pg_close,
     .ping = pg_ping,
     .stats = pg_stats,

@@ -78,6 +78,9 @@ void gather_free(struct gather *gather);
 
 /* -- postgres_wire.c -------------------------------------------------------------------------- */
 
+/* pg_advisory_xact_lock(): one instance at a time checks, creates or migrates the tables. */
+#define SCHEMA_LOCK "1589735741"
+
 struct session {
     PGconn *handle;
     int64_t backend, backend_start_us; /* the server's process, see db_commit_id */
@@ -174,6 +177,8 @@ struct pg_store {
     struct pg_counters counters;
 };
 
+/* Connects, and no more: before pipeline mode, without prepared statements. */
+db_status session_connect(const struct pg_store *store, struct session **ret, db_error *error);
 /* Connects; with_schema: creates or checks the tables first. */
 db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
                        db_error *error);
@@ -204,6 +209,9 @@ db_status tx_session(db_tx *tx, struct session **ret);
  * pipelined write returns DB_OK at first. */
 db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, size_t n,
                    bool expects_one);
+
+/* postgres_migrate.c */
+db_status pg_migrate(const char *address, int64_t *ret_from, db_error *error);
 
 /* -- rows ------------------------------------------------------------------------------------- */
 

@@ -9,10 +9,6 @@
 #include <string.h>
 
 enum { SETTINGS_MAX = 512 };
-#define STRING(x)  STRING_(x)
-#define STRING_(x) #x
-#define SCHEMA_LOCK                                                                                \
-    "1589735741" /* pg_advisory_xact_lock: one instance at a time checks and creates */
 
 /* Drops the server's notices: problems come as errors. */
 static void ignore_notice(void *arg, const PGresult *result)
@@ -88,11 +84,11 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
     if (status != DB_OK)
         return status;
     const char *number = PQntuples(version) == 1 ? PQgetvalue(version, 0, 0) : "?";
-    if (strcmp(number, STRING(SCHEMA_VERSION)) != 0)
+    if (strcmp(number, SCHEMA_VERSION_TEXT) != 0)
         status = db_fail(error, DB_INVALID,
-                         "PostgreSQL: schema version %.20s, but this program needs %s; use the "
-                         "program that made it, or another database",
-                         number, STRING(SCHEMA_VERSION));
+                         "PostgreSQL: schema version %.20s, but this program needs %s; if that is "
+                         "newer, stop all instances and run \"seckilld migrate\"",
+                         number, SCHEMA_VERSION_TEXT);
     PQclear(version);
     return status;
 }
@@ -116,8 +112,8 @@ static db_status setup_schema(struct session *session, db_error *error)
     PQclear(found);
     if (status == DB_OK && empty &&
         (status = session_exec(session, postgres_schema_sql, NULL)) == DB_OK)
-        status = session_exec(
-            session, "INSERT INTO seckill_schema VALUES (" STRING(SCHEMA_VERSION) ")", NULL);
+        status = session_exec(session,
+                              "INSERT INTO seckill_schema VALUES (" SCHEMA_VERSION_TEXT ")", NULL);
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 
@@ -141,11 +137,9 @@ static db_status learn_backend(struct session *session)
     return status;
 }
 
-db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
-                       db_error *error)
+db_status session_connect(const struct pg_store *store, struct session **ret, db_error *error)
 {
     struct session *session = calloc(1, sizeof *session);
-    db_status status;
     if (!session)
         return db_fail(error, DB_FAILED, "out of memory");
     session->answer_ms = store->options.busy_ms + PG_READ_MS + PG_ANSWER_SLACK_MS;
@@ -157,8 +151,23 @@ db_status session_open(const struct pg_store *store, bool with_schema, struct se
             session_lose(session, PQerrorMessage(session->handle));
         set_limits(session, store);
     }
-    status = session->trouble.status;
-    if (status == DB_OK && with_schema)
+    if (session->trouble.status == DB_OK) {
+        *ret = session;
+        return DB_OK;
+    }
+    db_status status = db_fail(error, session->trouble.status, "%s", session->trouble.message);
+    session_close(session);
+    return status;
+}
+
+db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
+                       db_error *error)
+{
+    struct session *session = NULL;
+    db_status status = session_connect(store, &session, error);
+    if (status != DB_OK)
+        return status;
+    if (with_schema)
         status = setup_schema(session, error);
     if (status == DB_OK && PQenterPipelineMode(session->handle))
         status = session_prepare(session);

@@ -132,6 +132,7 @@ const db_engine db_engine_sqlite = {
     .scheme = "sqlite",
     .open = sqlite_open,
     .backup = sqlite_backup,
+    .migrate = sqlite_migrate,
     .close = sqlite_close,
     .ping = sqlite_ping,
     .stats = sqlite_stats,

@@ -17,6 +17,7 @@
  *   sqlite_bulk_insert.c  new rows, which gather until the commit
  *   sqlite_audit.c        the rows that the audit reads
  *   sqlite_backup.c       a copy of the file while it is in use
+ *   sqlite_migrate.c      a store of an older version
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;
@@ -316,6 +317,9 @@ db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64
 
 /* sqlite_backup.c */
 db_status sqlite_backup(const char *address, const char *file, db_error *error);
+
+/* sqlite_migrate.c */
+db_status sqlite_migrate(const char *address, int64_t *ret_from, db_error *error);
 
 /* sqlite_audit.c: reads in the connection's snapshot. */
 db_status conn_audit(struct conn *conn, const char *resource,

@@ -60,8 +60,8 @@ static db_status check_schema(struct sqlite_store *store, bool *ret_empty, db_er
                        store->path);
     if (version != SCHEMA_VERSION)
         return db_fail(error, DB_INVALID,
-                       "%.120s: schema version %lld, but this program needs %d; use the program "
-                       "that made it, or another file",
+                       "%.100s: schema version %lld, but this program needs %d; if that is newer, "
+                       "stop the service and run \"seckilld migrate --db=sqlite:FILE\"",
                        store->path, (long long)version, SCHEMA_VERSION);
     return DB_OK;
 }
