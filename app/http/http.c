@@ -12,6 +12,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +180,17 @@ static int raise_file_limit(int64_t connections)
     return 0;
 }
 
+/* Accepted sockets inherit this: a client whose machine has vanished is found out within a minute.
+ */
+static void ask_for_life(int fd)
+{
+    const int on = 1, idle_s = 30, every_s = 10, times = 3;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof(times));
+}
+
 static int listen_socket(struct http *http)
 {
     struct listen_address address;
@@ -188,6 +201,7 @@ static int listen_socket(struct http *http)
         fprintf(stderr, "seckilld: %s\n", message);
         return -1;
     }
+    ask_for_life(http->listen_fd);
     const bool v6 = strchr(address.host, ':') != NULL;
     snprintf(http->url, sizeof(http->url), "http://%s%s%s:%d", v6 ? "[" : "", address.host,
              v6 ? "]" : "", port);

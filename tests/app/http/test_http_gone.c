@@ -3,6 +3,7 @@
 #include "http_fixture.h"
 #include "process.h"
 
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -111,12 +112,46 @@ static void and_one_that_sends_no_more(void **state)
     }
 }
 
+/* A client whose machine has vanished closes nothing. The kernel asks it for life; /proc/net/tcp
+ * shows the timer (2: keepalive) of the service's end of the connection, which is established (01).
+ */
+static bool asks_for_life(void *arg)
+{
+    char line[256];
+    unsigned local, remote, state, timer;
+    bool asks = false;
+    FILE *file = fopen("/proc/net/tcp", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        asks = asks || (sscanf(line, " %*d: %*x:%x %*x:%x %x %*x:%*x %x", &local, &remote, &state,
+                               &timer) == 4 &&
+                        (int)local == fixture.port && (int)remote == *(const int *)arg &&
+                        state == 1 && timer == 2);
+    fclose(file);
+    return asks;
+}
+
+static void one_that_vanishes_is_asked_for_life(void **state)
+{
+    (void)state;
+    struct sockaddr_in address;
+    socklen_t size = sizeof(address);
+    const int fd = raw_connect(fixture.port);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    int port = ntohs(address.sin_port);
+    fixture_send(fd, "GET", "/v1/audit", NULL);
+    assert_true(wait_until(asks_for_life, &port, RAW_WAIT_MS));
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_client_that_closes_is_gone, start, fixture_tear_down),
         cmocka_unit_test_setup_teardown(so_is_one_that_resets, start, fixture_tear_down),
         cmocka_unit_test_setup_teardown(and_one_that_sends_no_more, start, fixture_tear_down),
+        cmocka_unit_test_setup_teardown(one_that_vanishes_is_asked_for_life, start,
+                                        fixture_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
