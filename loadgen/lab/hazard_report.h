@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-enum { LAB_RESULTS_MAX = 400, LAB_KEPT_EVENTS_MAX = 160, LAB_MEASURE_MAX = 64, LAB_LABEL_MAX = 96 };
+enum { LAB_RESULTS_MAX = 400, LAB_KEPT_EVENTS_MAX = 400, LAB_MEASURE_MAX = 64, LAB_LABEL_MAX = 96 };
 
 struct lab_result {
     const struct hazard *hazard;

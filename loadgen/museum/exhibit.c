@@ -53,6 +53,12 @@ static const struct hazard_case *case_of(const json_t *record, const struct haza
     return NULL;
 }
 
+/* The values are those of one row. A transfer has two, and an order has a state. */
+static bool has_row(const struct hazard *hazard)
+{
+    return hazard != NULL && hazard->subject != TRANSFER && hazard->reserve_s == 0;
+}
+
 /* Those who act, each once, in this order; the others have no column of their own. */
 static void add_actors(const json_t *record, json_t *clients, json_t *others)
 {
@@ -144,8 +150,8 @@ static void write_data(const struct page *page, const json_t *record)
     json_t *json = json_pack(
         "{s:O, s:o, s:O, s:I, s:b, s:o, s:o, s:o}", "guard", json_object_get(record, "guard"),
         "fence", json_boolean(is_fenced(record)), "observed", json_object_get(record, "observed"),
-        "initial", figure(record, "initial"), "row", hazard != NULL && hazard->subject != TRANSFER,
-        "clients", clients, "others", others, "events", events_json(record));
+        "initial", figure(record, "initial"), "row", has_row(hazard), "clients", clients, "others",
+        others, "events", events_json(record));
     add_lock(json, record, &with);
     json_object_set_new(json, "commands",
                         with.slip == NULL ? commands_json(page, record, is_fenced(record))

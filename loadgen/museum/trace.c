@@ -1,4 +1,5 @@
 #include "trace.h"
+#include "hazard.h"
 #include "web_files.h"
 #include "words.h"
 
@@ -99,6 +100,32 @@ static void note_landing(const json_t *record, size_t i, struct trace_event *eve
         strcpy(event->words, "landed");
 }
 
+/* A refusal is committed, too, with the answer to its key: the value stays as it was read. */
+static void note_refusal(const json_t *record, size_t i, struct trace_event *event)
+{
+    const json_t *timeline = json_object_get(record, "timeline");
+    const json_t *mine = json_array_get(timeline, i);
+    if (strcmp(event->point, "committed") != 0 || !event->has_value)
+        return;
+    while (i-- > 0) {
+        const json_t *other = json_array_get(timeline, i);
+        struct trace_event before = {0};
+        split_name(&before, text_of(other, "actor"), text_of(other, "point"));
+        if (strcmp(before.who, event->who) != 0 || strcmp(before.point, "read") != 0)
+            continue;
+        if (json_equal(json_object_get(other, "value"), json_object_get(mine, "value")))
+            strcpy(event->words, "stored");
+        return;
+    }
+}
+
+/* Of an order, which has a state and no value, the trace tells 0. */
+static bool is_of_order(const json_t *record)
+{
+    const struct hazard *hazard = hazard_find(text_of(record, "hazard"));
+    return hazard != NULL && hazard->reserve_s > 0;
+}
+
 bool trace_event(const json_t *record, size_t i, struct trace_event *ret)
 {
     const json_t *event = json_array_get(json_object_get(record, "timeline"), i);
@@ -106,7 +133,7 @@ bool trace_event(const json_t *record, size_t i, struct trace_event *ret)
     *ret = (struct trace_event){
         .t_us = json_integer_value(json_object_get(event, "t_us")),
         .fence = json_integer_value(json_object_get(event, "fence")),
-        .has_value = json_is_integer(value),
+        .has_value = json_is_integer(value) && !is_of_order(record),
         .value = json_integer_value(value),
     };
     split_name(ret, text_of(event, "actor"), text_of(event, "point"));
@@ -117,6 +144,7 @@ bool trace_event(const json_t *record, size_t i, struct trace_event *ret)
             break;
         }
     note_landing(record, i, ret);
+    note_refusal(record, i, ret);
     return ret->point[0] != '\0';
 }
 

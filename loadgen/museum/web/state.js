@@ -12,6 +12,7 @@ Museum.state = (() => {
 
   function write(state, who, value, fence) {
     const client = state.clients[who];
+    if (client && value === client.read) return; // a refusal, committed with its answer
     const late = client && client.version !== null && client.version !== state.row.version;
     state.row = {
       value, version: state.row.version + 1, by: who, fence,
@@ -42,7 +43,7 @@ Museum.state = (() => {
     },
     decided: (s, r, c, t, value) => { c.write = value; c.doing = 'decided'; },
     checked: (s, r, c) => { c.doing = 'checked'; },
-    committed: (s, r, c, t, value, fence) => { write(s, c.who, value, fence); c.doing = 'committed'; },
+    committed: (s, r, c) => { c.doing = 'committed'; },
     'lock.released': (s, r, c) => { c.holds = false; c.doing = 'released'; free(s, r, c.who); },
     lost: (s, r, c) => { c.doing = 'refused'; },
     rejected: (s, r, c) => { c.waits = false; c.doing = 'rejected'; },
@@ -63,6 +64,8 @@ Museum.state = (() => {
     const client = state.clients[who];
     state.t = t;
     state.acted = who;
+    if (point === 'committed')
+      write(state, who, value, fence);
     if (landed)
       write(state, landed, value, state.clients[landed].fence);
     if (who === 'watchdog' && point === 'lock.renew')
