@@ -19,7 +19,12 @@ const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDe
 let following = false; // a sale that this page has not started
 let connected = false, unnoted = null, unnotedBefore = null, busy = false, wireHeld = false;
 let said = []; // the name of a text, and its values
-const guards = await ask("/v1/guards");
+lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
+setLanguage(lang.value);
+const guards = await ask("/v1/guards").catch((error) => { // 401: the service is not open
+  message.textContent = reason(error);
+  throw error;
+});
 let run = null; // the last one that was judged: see exportRun()
 
 /* -- the sale ------------------------------------------------------------------------------------ */
@@ -167,8 +172,6 @@ function redraw() {
   draw();
 }
 
-lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
-setLanguage(lang.value);
 openSettings(given, guards);
 panes.forEach((pane, i) => pane.reset(termsOf(i), "idle"));
 lang.addEventListener("change", () => {

@@ -191,6 +191,7 @@ export const words = {
     "unknown-guard": "unknown guard",
     "headers-too-large": "the header fields are too large",
     "internal": "internal error",
+    "unauthorized": "the service wants a token, and a page sends none; start it with --open",
     "lock-timeout": "the lock was not had in time",
     "lock-lost": "the lock was lost before the write",
     "unavailable": "the lock server or the database does not answer",

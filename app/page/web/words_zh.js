@@ -191,6 +191,7 @@ export const words = {
     "unknown-guard": "未知的加锁方式",
     "headers-too-large": "请求头过大",
     "internal": "内部错误",
+    "unauthorized": "服务需要令牌，而页面不发送令牌；请用 --open 启动",
     "lock-timeout": "未能在限时内拿到锁",
     "lock-lost": "写入之前已失去锁",
     "unavailable": "锁服务器或数据库没有应答",
