@@ -88,21 +88,24 @@ async function untilAnotherWrote(fault, item, key, pane, committed, byHand) {
   return false;
 }
 
-// By which fence a refusal was, if it was by one: the row has seen a newer one than the request's.
-async function fencesOf(item, pause) {
+// By which fence a refusal was, if it was by one: as the picture has it; or the row has seen a newer one.
+async function fencesOf(item, pause, key, pane) {
+  const drawn = () => pane.requests.bought.find((one) => one.key === key && one.refused);
+  await untilHeard(drawn);
+  if (drawn()) return drawn().fences ?? null;
   const { last_fence } = await lockOf(item);
   return pause.fence > 0 && last_fence > pause.fence ? shortFences(pause.fence, last_fence) : null;
 }
 
 // What became of the first one's write, and of the item when another one had written as well.
-async function outcome(notes, item, pane, version) {
+async function outcome(notes, item, key, pane, version) {
   const until = performance.now() + OUTCOME_MS;
   let told = false, fences = null;
   while (performance.now() < until) {
     const passed = async (point) => (await pauseOf(notes[point])).passed > 0;
     const refused = await passed("rejected"), written = await passed("committed");
     if (refused && !told) {
-      fences = pane.terms.fence ? await fencesOf(item, await pauseOf(notes.rejected)) : null;
+      fences = pane.terms.fence ? await fencesOf(item, await pauseOf(notes.rejected), key, pane) : null;
       pane.tell(fences ? "faultRefusedFence" : "faultRefused", fences ? { old: fences.fence, newer: fences.newer } : {});
     } else if (written && !told) {
       pane.tell((await passed("read")) ? "faultAgain" : "faultWrote");
@@ -194,7 +197,7 @@ export async function strike(fault, id, pane, byHand) {
     notes.others = await add("committed", "", "note"); // the one that is held does not pass it yet
     await untilAnotherWrote(fault, item, key, pane, notes.others, byHand);
     await post(`/v1/lab/pauses/${id}`, {});
-    await outcome(notes, item, pane, version);
+    await outcome(notes, item, key, pane, version);
   } finally {
     if (!killed) for (const one of [id, ...Object.values(notes)]) await forget(one);
   }

@@ -289,7 +289,7 @@ export const words = {
     "fact.twoInside": "{other} got the lock while {name} was still inside.",
     "fact.leaseOver": "{name}'s lease of {lease} ms had ended.",
     "fact.deleted": "{name}'s lock had been deleted on the server.",
-    "fact.foreignRelease": "{third}, whose lock it no longer was, had freed it.",
+    "fact.foreignRelease": "{third}, which had lost the lock before, freed {name}'s.",
     "fact.fenceRefused": "{name}'s late write was refused: {other} had written with a newer fence. {fence} < {newer}",
     "fact.checkRefused": "{name} looked at its lock before the write, found it lost, and wrote nothing.",
     "fact.readAgain": "{name}'s write of {wrote} was refused, because the row was no longer as {name} had read it ({read}). It read again: {again}.",

@@ -332,7 +332,9 @@ static void each_sentence_is_so(const char *const *args)
     static char section[SECTION_MAX];
     size_t i;
     json_t *one;
-    expect(args, EXIT_SUCCESS);
+    const int status = hazards(args); /* a run that did not go as expected is told truly, too */
+    if (status != EXIT_SUCCESS && status != MISMATCH)
+        fail_msg("hazards ended with %d", status);
     json_t *json = load_report();
     const char *rest = read_output();
     assert_true(json_array_size(json_object_get(json, "results")) > 0);

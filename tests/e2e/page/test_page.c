@@ -148,6 +148,7 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
         "return requests.length >= 2 && requests[0][1] === requests[1][1] && ledger.length >= 2 &&"
         "ledger[0][0] === requests[0][0] && ledger.every(row => row[1] === ledger[0][1]) &&"
         "ledger[0][0] !== ledger[1][0]; })()"));
+    assert_true(browser_number(browser, PANE(0) ".querySelectorAll('.lane.chosen').length") > 1);
     assert_true(page_picture("wide", 1280, 720));
     assert_true(page_picture("full-hd", 1920, 1080));
     browser_dark(browser, true);
@@ -159,6 +160,11 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
     assert_true(browser_is(browser, "/也读到 [\\d,]+ 并写回.*流水表/.test("
                                     "document.getElementById('detail').textContent)"));
     assert_true(page_picture("chinese", 1280, 720));
+    browser_type(browser, "\xEE\x80\x8C"); /* Escape */
+    assert_true(browser_is(browser, "document.getElementById('detail').hidden && "
+                                    "document.activeElement.classList.contains('lane')"));
+    assert_true(
+        browser_await(browser, PANE(0) ".querySelector('.lane.chosen') === null", PAGE_WAIT_MS));
     assert_int_equal(browser_errors(browser), 0);
 }
 

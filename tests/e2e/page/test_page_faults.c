@@ -30,6 +30,10 @@ static void struck_sale(const char *fault, const char *watchdog)
                      1);
     assert_true(browser_is(browser, "/⊘ fence …\\d+ < …\\d+/.test(" PANE(
                                         1) ".querySelector('.lane.refused').textContent)"));
+    /* told as drawn */
+    assert_true(browser_is(
+        browser, "(([told, drawn]) => told[0] === drawn[0])(['.told', '.lane.refused'].map("
+                 "name => " PANE(1) ".querySelector(name).textContent.match(/…\\d+ < …\\d+/)))"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));

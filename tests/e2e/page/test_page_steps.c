@@ -141,7 +141,7 @@ static void a_bare_del_lets_c_in_beside_b(void **state)
     MOVES("C", "committed", "accepted");
     WORLD("value", "900");
     VERDICT("bad", "B\\'s withdrawal of 300 was accepted and is not deducted: C had read 1,000");
-    VERDICT("bad", "A, whose lock it no longer was, had freed it");
+    VERDICT("bad", "A, which had lost the lock before, freed B");
     VERDICT("bad", "A bare DEL");
     browser_errors(browser); /* says that A was refused */
 }
