@@ -70,8 +70,10 @@ static const char *take_line(struct token_list *tokens, char *line)
     const char *role = strtok_r(line, space, &rest);
     if (role == NULL || role[0] == '#')
         return NULL;
-    const char *name = strtok_r(NULL, space, &rest), *hash = strtok_r(NULL, space, &rest);
-    if (hash == NULL || strtok_r(NULL, space, &rest) != NULL)
+    const char *name = strtok_r(NULL, space, &rest);
+    const char *hash = strtok_r(NULL, space, &rest);
+    const char *more = strtok_r(NULL, space, &rest);
+    if (hash == NULL || more != NULL)
         return "not of the form ROLE NAME SHA256HEX";
     if (!tokens_role(role, &token.caller.role))
         return "a role is buyer or operator";
