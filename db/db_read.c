@@ -106,6 +106,14 @@ db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
     return status;
 }
 
+db_status db_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
+                        void *arg, db_error *error)
+{
+    if (reader->stop && reader->stop(reader->stop_arg))
+        return db_fail(error, DB_INTERRUPTED, "the read was ended by its caller");
+    return reader->engine->read_money(reader, each, arg, error);
+}
+
 db_status db_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

@@ -65,6 +65,10 @@ typedef struct db_engine {
                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
                              int64_t *ret_last);
     db_status (*read_bite)(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
+    db_status (*read_money)(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
+                            void *arg, db_error *error);
+    /* See db_books. */
+    db_status (*read_unpaid)(db_reader *reader, int64_t *ret);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 

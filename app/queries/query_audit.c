@@ -2,6 +2,7 @@
 #include "answer.h"
 #include "queries.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ struct audit {
     FILE *out;
     size_t n; /* resources written */
     bool ok;
+    db_books books;                       /* of an audit of all */
     char unwritable[DB_RESOURCE_MAX + 1]; /* the resource that could not be written; "": none */
 };
 
@@ -30,15 +32,16 @@ static json_t *forks_json(const db_audit_row *row)
 
 static json_t *resource_json(const db_audit_row *row, const char *default_guard)
 {
-    return json_pack(
-        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-        "resource", row->resource, "ok", row->ok, "guard",
-        row->guard[0] ? row->guard : default_guard, "missing", row->missing, "initial",
-        row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold", row->sold,
-        "oversold", row->oversold, "over_limit", row->over_limit, "former_paid", row->former_paid,
-        "negative", row->negative, "lost_updates", row->lost_updates, "lost_amount",
-        row->lost_amount, "duplicates", row->duplicates, "broken", row->broken, "forks",
-        forks_json(row));
+    return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+                     "s:I, s:I, s:o}",
+                     "resource", row->resource, "ok", row->ok, "guard",
+                     row->guard[0] ? row->guard : default_guard, "missing", row->missing, "initial",
+                     row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold",
+                     row->sold, "oversold", row->oversold, "over_limit", row->over_limit,
+                     "former_paid", row->former_paid, "negative", row->negative, "lost_updates",
+                     row->lost_updates, "lost_amount", row->lost_amount, "duplicates",
+                     row->duplicates, "broken", row->broken, "unchained", row->unchained, "forks",
+                     forks_json(row));
 }
 
 static int add_resource(void *arg, const db_audit_row *row)
@@ -83,9 +86,26 @@ static db_status run(const struct queries *queries, const struct op *op, const c
 {
     struct ending ending = {&op->abandoned, queries->closing};
     db_reader_stop_when(queries->reader, is_to_end, &ending);
-    db_status status = db_audit(queries->reader, resource, add_resource, audit, error);
+    db_status status = db_reader_begin(queries->reader);
+    const bool began = status == DB_OK;
+    error->message[0] = '\0';
+    if (began)
+        status = db_audit(queries->reader, resource, add_resource, audit, error);
+    if (status == DB_OK && !resource)
+        status = db_audit_books(queries->reader, &audit->books, error);
+    if (began)
+        db_reader_end(queries->reader);
     db_reader_stop_when(queries->reader, NULL, NULL);
     return status;
+}
+
+static void write_books(const db_books *books, FILE *out)
+{
+    fprintf(out,
+            ",\"books\":{\"ok\":%s,\"transactions\":%" PRId64 ",\"unbalanced\":%" PRId64
+            ",\"unchained\":%" PRId64 ",\"total\":%" PRId64 ",\"unpaid\":%" PRId64 "}",
+            books->ok ? "true" : "false", books->transactions, books->unbalanced, books->unchained,
+            books->total, books->unpaid);
 }
 
 /* Writes each resource as it is found: a store may have millions. The verdict comes first, so it is
@@ -107,7 +127,12 @@ void query_audit(const struct queries *queries, struct op *op)
     db_error error;
     fputs(start, audit.out);
     db_status status = run(queries, op, resource, &audit, &error);
-    fputs("]}", audit.out);
+    fputc(']', audit.out);
+    if (!resource && status == DB_OK) {
+        audit.ok &= audit.books.ok;
+        write_books(&audit.books, audit.out);
+    }
+    fputc('}', audit.out);
     bool whole = !ferror(audit.out);
     whole = fclose(audit.out) == 0 && whole;
     if (status == DB_NOT_FOUND) {

@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-void audit_start(struct audit *audit, const struct audit_head *head)
+void audit_start(struct audit *audit, const struct audit_head *head, bool whole)
 {
     db_audit_row *row = &audit->row;
     memset(row, 0, sizeof *row);
     audit->head = *head;
     audit->ledger_sum = 0;
     audit->any = audit->has_previous = false;
+    audit_chain_start(&audit->chain, whole);
     audit->previous.rows = audit->step.rows = 0;
     memcpy(row->resource, head->resource, sizeof row->resource);
     memcpy(row->guard, head->guard, sizeof row->guard);
@@ -83,6 +84,7 @@ static void add_link(struct audit *audit, const db_ledger_row *row)
 /* Skips rows of older epochs. A row of a later epoch than the resource's own is broken. */
 void audit_add(struct audit *audit, const db_ledger_row *row)
 {
+    audit->row.unchained += !audit_chain_add(&audit->chain, row);
     if (row->epoch < audit->head.epoch)
         return;
     if (row->kind != DB_KIND_RESET) /* the new value minus the one before the epoch */
@@ -120,6 +122,8 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     row->duplicates = duplicates;
     if (!version_fits(audit))
         row->broken++;
+    if (!audit->head.missing && !audit_chain_ends(&audit->chain, audit->head.chain))
+        row->unchained++;
     if (strncmp(row->resource, "item:", 5) == 0) {
         __int128 over = (__int128)row->sold - row->initial;
         row->oversold = over > 0 ? clamp(over) : 0;
@@ -128,5 +132,5 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     }
     row->ok = row->missing == 0 && row->oversold == 0 && row->over_limit == 0 &&
               row->negative == 0 && row->lost_updates == 0 && row->lost_amount == 0 &&
-              row->duplicates == 0 && row->broken == 0;
+              row->duplicates == 0 && row->broken == 0 && row->unchained == 0;
 }

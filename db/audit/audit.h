@@ -18,6 +18,7 @@ struct audit_head {
     char resource[DB_RESOURCE_MAX + 1];
     char guard[DB_GUARD_MAX + 1];
     int64_t initial, current, version, epoch; /* all 0 if missing */
+    char chain[DB_HASH_LENGTH + 1];
     bool missing; /* no row in items or accounts: only orders or the ledger name it */
     int64_t sold; /* items: pieces in reserved and paid orders of the epoch; missing: of all */
     int64_t over_limit;   /* items: pieces of the epoch beyond the limit per user */
@@ -32,6 +33,7 @@ struct audit_head {
     NEXT(INT, current)                                                                             \
     NEXT(INT, version)                                                                             \
     NEXT(INT, epoch)                                                                               \
+    NEXT(TEXT, chain)                                                                              \
     NEXT(FLAG, missing)                                                                            \
     NEXT(INT, sold)                                                                                \
     NEXT(INT, stray_orders)                                                                        \
@@ -47,6 +49,20 @@ struct audit_step {
     int64_t after[AUDIT_FORK_WIDTH_MAX];
 };
 
+/* The hashes of the rows of one step, over all epochs. */
+struct audit_hashes {
+    int64_t epoch, version_before, rows;
+    char hash[AUDIT_FORK_WIDTH_MAX][DB_HASH_LENGTH + 1];
+};
+
+struct audit_chain {
+    struct audit_hashes
+        steps[2]; /* one of them is the step that goes on, the other the one before */
+    int now;
+    bool any, forked; /* forked: in this epoch */
+    bool whole;       /* from the first row on: before it there is nothing */
+};
+
 struct audit {
     db_audit_row row; /* the result, once finished */
     struct audit_head head;
@@ -55,13 +71,21 @@ struct audit {
     struct audit_step previous, step; /* of the chain: the last complete one, the current one */
     bool has_previous;
     db_ledger_row first; /* of the current step */
+    struct audit_chain chain;
 };
 
-void audit_start(struct audit *audit, const struct audit_head *head);
+/* whole: the rows of older epochs will be added, too. */
+void audit_start(struct audit *audit, const struct audit_head *head, bool whole);
 /* Adds a ledger row. Call it for each, in the order (epoch, version_before, id). */
 void audit_add(struct audit *audit, const db_ledger_row *row);
 /* duplicates: ledger rows of the epoch beyond the first of one txn_id. */
 void audit_finish(struct audit *audit, int64_t duplicates);
+
+/* audit_chain.c: whether the row's hash follows from a row of the step before it. */
+void audit_chain_start(struct audit_chain *chain, bool whole);
+bool audit_chain_add(struct audit_chain *chain, const db_ledger_row *row);
+/* Whether the resource's chain is what its last row left. A fork may have left another one. */
+bool audit_chain_ends(const struct audit_chain *chain, const char *hash);
 
 /* -- all of them: audit_run.c ----------------------------------------------------------------- */
 
@@ -85,7 +109,7 @@ struct audit_lists {
 };
 
 /* Runs db_audit() on the lists. DB_NOT_FOUND: they are empty. */
-db_status audit_run(const struct audit_lists *lists, void *engine,
+db_status audit_run(const struct audit_lists *lists, void *engine, bool whole,
                     int (*each)(void *arg, const db_audit_row *row), void *arg);
 
 #endif

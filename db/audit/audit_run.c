@@ -81,7 +81,7 @@ static int64_t take_repeats(struct merge *merge, const struct audit_head *head)
     return rows;
 }
 
-db_status audit_run(const struct audit_lists *lists, void *engine,
+db_status audit_run(const struct audit_lists *lists, void *engine, bool whole,
                     int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
     struct merge merge = {.lists = lists, .engine = engine};
@@ -95,7 +95,7 @@ db_status audit_run(const struct audit_lists *lists, void *engine,
         return DB_NOT_FOUND;
     while (merge.trouble == DB_OK && (merge.has_head || merge.has_row)) {
         take_head(&merge, &head);
-        audit_start(&audit, &head);
+        audit_start(&audit, &head, whole);
         feed_rows(&merge, &audit);
         audit_finish(&audit, take_repeats(&merge, &head));
         if (merge.trouble == DB_OK && each(arg, &audit.row) != 0)

@@ -28,11 +28,12 @@
 /* Accounts, items, and items that are missing. Columns as in AUDIT_HEAD_ROW (audit.h). */
 #define AUDIT_HEADS_SQL                                                                            \
     AUDIT_ORDERED                                                                                  \
-    " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch,"       \
+    " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch, "      \
+    "chain,"                                                                                       \
     " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS "      \
     "bigint)"                                                                                      \
     " FROM accounts WHERE $1 = '' OR (id = substr($1, 9) AND 'account:' || id = $1)"               \
-    " UNION ALL SELECT 'item:' || id, guard, initial_stock, stock, version, epoch, 0,"             \
+    " UNION ALL SELECT 'item:' || id, guard, initial_stock, stock, version, epoch, chain, 0,"      \
     " (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM orders"                              \
     " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1),"                      \
     " (SELECT count(*) FROM orders"                                                                \
@@ -44,7 +45,7 @@
     " (SELECT CAST(coalesce(sum(amount), 0) AS bigint) FROM orders"                                \
     " WHERE item_id = items.id AND item_epoch < items.epoch AND state <= 1 AND state = 1)"         \
     " FROM items WHERE $1 = '' OR (id = substr($1, 6) AND 'item:' || id = $1)"                     \
-    " UNION ALL SELECT 'item:' || id, '', 0, 0, 0, 0, 1,"                                          \
+    " UNION ALL SELECT 'item:' || id, '', 0, 0, 0, 0, '', 1,"                                      \
     " (SELECT CAST(sum(quantity) AS bigint)" AUDIT_LIVE_ORDERS "),"                                \
     " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0, 0"                                                \
     " FROM ordered WHERE ($1 = '' OR 'item:' || id = $1) AND EXISTS (SELECT 1" AUDIT_LIVE_ORDERS   \
@@ -54,6 +55,19 @@
 #define AUDIT_ROWS_SQL                                                                             \
     "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
     " ORDER BY resource, epoch, version_before, id"
+
+/* Movements of money: all rows but those of stock. ";" follows ":". */
+#define AUDIT_MONEY_SQL                                                                            \
+    "SELECT " LEDGER_COLUMNS " FROM ledger WHERE resource < 'item:' OR resource >= 'item;'"        \
+    " ORDER BY txn_id, id"
+
+/* Orders whose state and whose money differ. The sum in two halves, as SQLite's sum() fails beyond
+ * 64 bits. */
+#define AUDIT_UNPAID_SQL                                                                           \
+    "SELECT count(*) FROM (SELECT id FROM (SELECT id, amount AS n FROM orders WHERE state = 1"     \
+    " UNION ALL SELECT order_id, delta FROM ledger WHERE resource >= 'account:'"                   \
+    " AND resource < 'account;' AND order_id <> '') AS moved GROUP BY id"                          \
+    " HAVING sum(n >> 32) * 4294967296 + sum(n & 4294967295) <> 0) AS unpaid"
 
 /* A page of the ledger, for all resources ($1: after this id, $2: rows at most); its end. */
 #define AUDIT_PAGE_SQL "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"

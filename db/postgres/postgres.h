@@ -248,6 +248,9 @@ db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *a
 db_status pg_read_ledger(db_reader *reader, int64_t after, size_t max,
                          int (*each)(void *arg, const db_ledger_row *row), void *arg,
                          int64_t *ret_last);
+db_status pg_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
+                        void *arg, db_error *error);
+db_status pg_read_unpaid(db_reader *reader, int64_t *ret);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
@@ -274,6 +277,9 @@ db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t 
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* postgres_audit.c: reads in the connection's snapshot. */
+db_status session_read_money(struct session *session, const db_reader *asks,
+                             int (*each)(void *arg, const db_ledger_row *row), void *arg);
+db_status session_read_unpaid(struct session *session, const db_reader *asks, int64_t *ret);
 db_status session_audit(struct session *session, const db_reader *asks, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg);
 

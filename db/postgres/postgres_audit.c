@@ -54,7 +54,22 @@ static db_status next_repeats(void *arg, struct audit_repeats *ret)
     return next(feed->session, &feed->repeats, &audit_repeats_type, ret);
 }
 
-/* One statement may read the whole ledger, so the time limits are longer. */
+/* One statement may read the whole ledger, so the time limits are longer. Returns the usual one. */
+static int64_t take_longer(struct session *session, const db_reader *asks)
+{
+    int64_t answer_ms = session->answer_ms;
+    session->asks = asks;
+    session_queue(session, SQL_TAKE_LONGER, NULL, 0, false);
+    session->answer_ms = PG_AUDIT_ANSWER_MS + PG_ANSWER_SLACK_MS;
+    return answer_ms;
+}
+
+static void as_before(struct session *session, int64_t answer_ms)
+{
+    session->answer_ms = answer_ms;
+    session->asks = NULL;
+}
+
 db_status session_audit(struct session *session, const db_reader *asks, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
@@ -65,19 +80,44 @@ db_status session_audit(struct session *session, const db_reader *asks, const ch
                         .rows.fetch = SQL_FETCH_ROWS,
                         .repeats.fetch = SQL_FETCH_REPEATS};
     const struct value args[] = {VALUE_TEXT(feed.resource)};
-    int64_t answer_ms = session->answer_ms;
-    session->asks = asks;
-    session_queue(session, SQL_TAKE_LONGER, NULL, 0, false);
-    session->answer_ms = PG_AUDIT_ANSWER_MS + PG_ANSWER_SLACK_MS;
+    int64_t answer_ms = take_longer(session, asks);
     session_queue(session, SQL_AUDIT_HEADS, args, VALUE_COUNT(args), false);
-    db_status status = audit_run(&lists, &feed, each, arg);
+    db_status status = audit_run(&lists, &feed, !feed.resource[0], each, arg);
     session_queue(session, SQL_CLOSE_LISTS, NULL, 0, false);
-    session->answer_ms = answer_ms;
-    session->asks = NULL;
+    as_before(session, answer_ms);
     PQclear(feed.heads.page);
     PQclear(feed.rows.page);
     PQclear(feed.repeats.page);
     return status;
+}
+
+db_status session_read_money(struct session *session, const db_reader *asks,
+                             int (*each)(void *arg, const db_ledger_row *row), void *arg)
+{
+    struct list list = {.fetch = SQL_FETCH_MONEY};
+    db_ledger_row row;
+    db_status status;
+    int64_t answer_ms = take_longer(session, asks);
+    session_queue(session, SQL_AUDIT_MONEY, NULL, 0, false);
+    while ((status = next(session, &list, &row_types[TABLE_LEDGER], &row)) == DB_OK &&
+           each(arg, &row) == 0)
+        continue;
+    session_queue(session, SQL_CLOSE_LISTS, NULL, 0, false);
+    as_before(session, answer_ms);
+    PQclear(list.page);
+    return status == DB_NOT_FOUND ? DB_OK : status;
+}
+
+db_status session_read_unpaid(struct session *session, const db_reader *asks, int64_t *ret)
+{
+    PGresult *result = NULL;
+    int64_t answer_ms = take_longer(session, asks);
+    db_status status = session_ask(session, SQL_UNPAID, NULL, 0, &result);
+    as_before(session, answer_ms);
+    if (status == DB_OK)
+        *ret = cell_int(session, result, 0, 0);
+    PQclear(result);
+    return session->trouble.status == DB_OK ? status : session->trouble.status;
 }
 
 /* Reads the end first. The caller has begun a snapshot. */

@@ -118,6 +118,31 @@ db_status pg_read_ledger(db_reader *base, int64_t after, size_t max,
     READ(session_read_ledger(session, after, max, each, arg, ret_last));
 }
 
+/* A cursor needs a transaction. */
+db_status pg_read_money(db_reader *base, int (*each)(void *arg, const db_ledger_row *row),
+                        void *arg, db_error *error)
+{
+    struct pg_reader *reader = (struct pg_reader *)base;
+    struct session *session;
+    bool own_snapshot = !reader->in_snapshot;
+    if (own_snapshot)
+        pg_reader_begin(base);
+    db_status status = take(reader, &session, error);
+    if (status == DB_OK) {
+        status = session_read_money(session, base, each, arg);
+        if (status != DB_OK)
+            db_fail(error, status, "%s", session->trouble.message);
+    }
+    if (own_snapshot)
+        pg_reader_end(base);
+    return status;
+}
+
+db_status pg_read_unpaid(db_reader *base, int64_t *ret)
+{
+    READ(session_read_unpaid(session, base, ret));
+}
+
 db_status pg_audit(db_reader *base, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

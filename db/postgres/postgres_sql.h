@@ -98,6 +98,9 @@
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
     X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
+    X(AUDIT_MONEY, "", "DECLARE money NO SCROLL CURSOR FOR " AUDIT_MONEY_SQL)                      \
+    X(UNPAID, "", AUDIT_UNPAID_SQL)                                                                \
+    X(FETCH_MONEY, "", "FETCH 1000 FROM money")                                                    \
     X(LEDGER_PAGE, "ii", AUDIT_PAGE_SQL)                                                           \
     X(LEDGER_END, "", AUDIT_END_SQL)                                                               \
     X(FETCH_HEADS, "", "FETCH 1000 FROM heads")                                                    \

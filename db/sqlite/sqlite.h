@@ -291,6 +291,9 @@ db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_
 db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
                              int64_t *ret_last);
+db_status sqlite_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
+                            void *arg, db_error *error);
+db_status sqlite_read_unpaid(db_reader *reader, int64_t *ret);
 db_status sqlite_audit(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status sqlite_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
@@ -322,6 +325,9 @@ db_status sqlite_backup(const char *address, const char *file, db_error *error);
 db_status sqlite_migrate(const char *address, int64_t *ret_from, db_error *error);
 
 /* sqlite_audit.c: reads in the connection's snapshot. */
+db_status conn_read_money(struct conn *conn, int (*each)(void *arg, const db_ledger_row *row),
+                          void *arg);
+db_status conn_read_unpaid(struct conn *conn, int64_t *ret);
 db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg);
 

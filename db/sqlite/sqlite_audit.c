@@ -1,4 +1,4 @@
-/* The audit's lists. The ledger has no index, so two of the lists sort it. */
+/* The audit's lists. */
 #include "audit.h"
 #include "sqlite.h"
 
@@ -75,11 +75,38 @@ db_status conn_audit(struct conn *conn, const char *resource,
         return db_fail(&conn->trouble, DB_FAILED, "the snapshot was ended by an error");
     struct feed feed = {conn, resource ? resource : ""};
     conn_bind(conn, SQL_AUDIT_HEADS, &VALUE_TEXT(feed.resource), 1);
-    db_status status = audit_run(&lists, &feed, each, arg);
+    db_status status = audit_run(&lists, &feed, !feed.resource[0], each, arg);
     if (status == DB_FULL && sqlite3_errcode(conn->handle) == SQLITE_FULL)
         explain_full(conn);
     conn_done(conn->statements[SQL_AUDIT_HEADS]);
     conn_done(conn->statements[SQL_AUDIT_ROWS]);
     conn_done(conn->statements[SQL_AUDIT_REPEATS]);
+    return status;
+}
+
+db_status conn_read_money(struct conn *conn, int (*each)(void *arg, const db_ledger_row *row),
+                          void *arg)
+{
+    sqlite3_stmt *at = conn->statements[SQL_MONEY];
+    db_ledger_row row;
+    db_status status;
+    while ((status = conn_step(conn, at)) == DB_OK &&
+           (status = conn_row(conn, at, &row_types[TABLE_LEDGER], &row)) == DB_OK &&
+           each(arg, &row) == 0)
+        continue;
+    if (status == DB_FULL && sqlite3_errcode(conn->handle) == SQLITE_FULL)
+        explain_full(conn);
+    conn_done(at);
+    return status == DB_NOT_FOUND ? DB_OK : status;
+}
+
+db_status conn_read_unpaid(struct conn *conn, int64_t *ret)
+{
+    sqlite3_stmt *at = conn->statements[SQL_UNPAID];
+    db_status status = conn_step(conn, at);
+    if (status == DB_OK) {
+        *ret = sqlite3_column_int64(at, 0);
+        conn_done(at);
+    }
     return status;
 }

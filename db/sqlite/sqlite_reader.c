@@ -133,6 +133,25 @@ static void ask_whether_to_stop(db_reader *base, bool ask)
     sqlite3_progress_handler(handle, STEPS, ask && base->stop ? is_stopped : NULL, base);
 }
 
+db_status sqlite_read_money(db_reader *base, int (*each)(void *arg, const db_ledger_row *row),
+                            void *arg, db_error *error)
+{
+    ask_whether_to_stop(base, true);
+    db_status status = conn_read_money(conn_of(base), each, arg);
+    ask_whether_to_stop(base, false);
+    return status == DB_OK
+               ? DB_OK
+               : db_fail(error, status, "%s", ((struct sqlite_reader *)base)->conn.trouble.message);
+}
+
+db_status sqlite_read_unpaid(db_reader *base, int64_t *ret)
+{
+    ask_whether_to_stop(base, true);
+    db_status status = conn_read_unpaid(conn_of(base), ret);
+    ask_whether_to_stop(base, false);
+    return status;
+}
+
 db_status sqlite_audit(db_reader *base, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

@@ -46,6 +46,8 @@
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
+    X(READ, MONEY, AUDIT_MONEY_SQL)                                                                \
+    X(READ, UNPAID, AUDIT_UNPAID_SQL)                                                              \
     X(READ, LEDGER_PAGE, AUDIT_PAGE_SQL)                                                           \
     X(READ, LEDGER_END, AUDIT_END_SQL)                                                             \
     X(WRITE, PUT_ITEM,                                                                             \

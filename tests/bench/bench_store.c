@@ -73,6 +73,7 @@ static db_status sell_batch(db_tx *tx, void *arg)
                  order.user_id);
         item.stock--;
         item.version++;
+        db_ledger_seal(&row, item.chain);
         if ((status = db_tx_insert_order(tx, &order)) == DB_OK &&
             (status = db_tx_append_ledger(tx, &row)) == DB_OK)
             status = db_tx_insert_answer(tx, &answer);

@@ -48,9 +48,26 @@ static inline db_status write_answers(db_tx *tx, struct batch *batch)
     return status;
 }
 
+/* The ledger row of the i-th piece, sealed. */
+static inline db_ledger_row batch_row(const struct batch *batch, int i, char *chain)
+{
+    db_ledger_row row = {.resource = "item:1",
+                         .delta = -1,
+                         .before = batch->item.stock - i,
+                         .after = batch->item.stock - i - 1,
+                         .version_before = batch->item.version + i,
+                         .fence = batch->how.fence,
+                         .epoch = batch->item.epoch};
+    snprintf(row.txn_id, sizeof row.txn_id, "%s-%d", batch->name, i);
+    db_ledger_seal(&row, chain);
+    return row;
+}
+
 static inline db_status write_item(db_tx *tx, const struct batch *batch)
 {
     db_item item = batch->item;
+    for (int i = 0; i < batch->n; i++)
+        batch_row(batch, i, item.chain);
     item.stock -= batch->n;
     item.version += batch->n;
     return db_tx_put_item(tx, &item, &batch->how);
@@ -76,16 +93,11 @@ static inline db_status write_orders(db_tx *tx, const struct batch *batch)
 
 static inline db_status write_ledger(db_tx *tx, const struct batch *batch)
 {
+    char chain[DB_HASH_LENGTH + 1];
     db_status status = DB_OK;
+    memcpy(chain, batch->item.chain, sizeof chain);
     for (int i = 0; i < batch->n && status == DB_OK; i++) {
-        db_ledger_row row = {.resource = "item:1",
-                             .delta = -1,
-                             .before = batch->item.stock - i,
-                             .after = batch->item.stock - i - 1,
-                             .version_before = batch->item.version + i,
-                             .fence = batch->how.fence,
-                             .epoch = batch->item.epoch};
-        snprintf(row.txn_id, sizeof row.txn_id, "%s-%d", batch->name, i);
+        db_ledger_row row = batch_row(batch, i, chain);
         status = db_tx_append_ledger(tx, &row);
     }
     return status;

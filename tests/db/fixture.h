@@ -176,6 +176,7 @@ static inline db_status work_change(db_tx *tx, void *arg)
     snprintf(row.txn_id, sizeof row.txn_id, "%s", change->txn_id);
     account.balance += change->delta;
     account.version++;
+    db_ledger_seal(&row, account.chain);
     db_status status = db_tx_put_account(tx, &account, &change->how);
     if (status == DB_OK)
         status = db_tx_append_ledger(tx, &row);

@@ -120,7 +120,8 @@ static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(voi
         db_audit_row alone = fixture_audit(fixture, together.rows[i].resource);
         assert_same_verdict(&alone, &together.rows[i]);
     }
-    assert_true(together.rows[0].ok);
+    assert_int_equal(1, together.rows[0].unchained); /* its txn_id was changed */
+    assert_int_equal(0, together.rows[0].broken);
     assert_string_equal("account:1-x", together.rows[1].resource);
     assert_int_not_equal(0, together.rows[1].broken);
     assert_string_equal("account:1-y", together.rows[2].resource);

@@ -40,7 +40,9 @@ static db_status work_sell(db_tx *tx, void *arg)
     if ((status = db_tx_insert_answer(tx, &answer)) != DB_OK ||
         (status = db_tx_insert_order(tx, &order)) != DB_OK)
         return status;
-    return db_tx_append_ledger(tx, &row);
+    db_ledger_seal(&row, item.chain);
+    status = db_tx_chain_item(tx, &item);
+    return status == DB_OK ? db_tx_append_ledger(tx, &row) : status;
 }
 
 /* Acknowledges each sale after db_run() has returned, by one write of the key. */

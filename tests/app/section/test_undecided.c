@@ -76,12 +76,23 @@ static db_status work_late(db_tx *tx, void *arg)
                              .epoch = account.epoch};
         snprintf(row.resource, sizeof row.resource, "account:%s", ids[i]);
         snprintf(row.txn_id, sizeof row.txn_id, "%s", op->key);
+        row.kind = transfer ? DB_KIND_TRANSFER : DB_KIND_CHANGE;
+        if (transfer)
+            snprintf(row.counterpart, sizeof row.counterpart, "account:%s", ids[1 - i]);
+        else
+            strcpy(row.counterpart, DB_SHOP_CASH);
         account.balance += delta;
         account.version++;
+        db_ledger_seal(&row, account.chain);
         if (status == DB_OK)
             status = db_tx_put_account(tx, &account, &(db_put){.expected_version = -1});
         if (status == DB_OK)
             status = db_tx_append_ledger(tx, &row);
+        if (status == DB_OK && !transfer) {
+            db_ledger_row leg;
+            db_ledger_shop_leg(&row, &leg);
+            status = db_tx_append_ledger(tx, &leg);
+        }
     }
     return status;
 }

@@ -20,6 +20,7 @@ static inline db_status work_sell(db_tx *tx, void *arg)
     snprintf(order.id, sizeof order.id, "o-%ld", (long)item->version);
     item->stock--;
     item->version++;
+    db_ledger_seal(&row, item->chain);
     db_status status = db_tx_put_item(tx, item, &any);
     if (status == DB_OK)
         status = db_tx_append_ledger(tx, &row);

@@ -40,7 +40,9 @@ static db_status work_add(db_tx *tx, void *arg)
     row.version_before = account.version - 1;
     row.epoch = account.epoch;
     snprintf(row.txn_id, sizeof row.txn_id, "%s", txn_id);
-    return db_tx_append_ledger(tx, &row);
+    db_ledger_seal(&row, account.chain);
+    status = db_tx_chain_account(tx, &account);
+    return status == DB_OK ? db_tx_append_ledger(tx, &row) : status;
 }
 
 static db_status one_run(struct worker *worker, db_reader *reader, const char *txn_id)

@@ -1,0 +1,202 @@
+/* The books stand alone: hashes that another program computes alike, legs that sum to zero, orders
+ * that are paid. Each kind of damage is planted in clean books. */
+#include "damage.h"
+
+struct payment {
+    const char *order_id, *txn_id;
+    db_kind kind;
+    db_order_state state; /* of the order, after it */
+};
+
+/* Moves 30 between account "a" and the shop. */
+static db_status work_pay(db_tx *tx, void *arg)
+{
+    const struct payment *payment = arg;
+    const int64_t delta = payment->kind == DB_KIND_REFUND ? 30 : -30;
+    db_account account;
+    db_order order = {.item_id = "1", .user_id = "a", .quantity = 1, .amount = 30, .item_epoch = 1};
+    db_ledger_row row = {.resource = "account:a",
+                         .kind = payment->kind,
+                         .delta = delta,
+                         .counterpart = DB_SHOP_REVENUE,
+                         .at_us = db_tx_now_us(tx),
+                         .guard = "none",
+                         .instance = "test"},
+                  leg;
+    db_status status = db_tx_read_account(tx, "a", true, &account);
+    if (status != DB_OK)
+        return status;
+    snprintf(row.txn_id, sizeof row.txn_id, "%s", payment->txn_id);
+    snprintf(row.order_id, sizeof row.order_id, "%s", payment->order_id);
+    snprintf(order.id, sizeof order.id, "%s", payment->order_id);
+    order.state = payment->state;
+    row.before = account.balance;
+    row.after = account.balance += delta;
+    row.version_before = account.version++;
+    row.epoch = account.epoch;
+    db_ledger_seal(&row, account.chain);
+    db_ledger_shop_leg(&row, &leg);
+    if ((status = db_tx_put_account(tx, &account, &any)) != DB_OK ||
+        (status = db_tx_append_ledger(tx, &row)) != DB_OK ||
+        (status = db_tx_append_ledger(tx, &leg)) != DB_OK)
+        return status;
+    order.version = 2;
+    return payment->kind == DB_KIND_REFUND ? db_tx_put_order(tx, &order, &any)
+                                           : db_tx_insert_order(tx, &order);
+}
+
+static db_books books_of(struct fixture *fixture)
+{
+    db_books books;
+    db_error error = {.message = ""};
+    if (db_audit_books(fixture->reader, &books, &error) != DB_OK)
+        fail_msg("db_audit_books: %s", error.message);
+    return books;
+}
+
+/* Four movements: the account is created, two orders are paid, one of them is refunded. */
+static void keep_books(struct fixture *fixture)
+{
+    struct payment payments[] = {{"o1", "p1", DB_KIND_PAYMENT, DB_PAID},
+                                 {"o2", "p2", DB_KIND_PAYMENT, DB_PAID},
+                                 {"o1", "r1", DB_KIND_REFUND, DB_REFUNDED}};
+    fixture_item(fixture, "1", 10);
+    fixture_account(fixture, "a", 1000);
+    for (size_t i = 0; i < sizeof payments / sizeof *payments; i++)
+        assert_int_equal(DB_OK, db_run(fixture->store, work_pay, &payments[i], NULL));
+}
+
+static void clean_books_are_balanced_and_paid(void **state)
+{
+    keep_books(*state);
+    db_books books = books_of(*state);
+    assert_true(books.ok);
+    assert_int_equal(4, books.transactions);
+    assert_true(fixture_audit(*state, "account:a").ok);
+    assert_int_equal(970, fixture_audit(*state, "account:a").current);
+}
+
+static void empty_books_are_ok(void **state)
+{
+    db_books books = books_of(*state);
+    assert_true(books.ok);
+    assert_int_equal(0, books.transactions);
+}
+
+static void damage_to_the_books_is_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql;
+        int64_t unbalanced, unchained, total, unpaid, in_account;
+    } cases[] = {
+        {"DELETE FROM ledger WHERE txn_id = 'p1' AND resource = 'shop:revenue'", 1, 0, -30, 0, 0},
+        {"DELETE FROM ledger WHERE txn_id = 'r1' AND resource = 'account:a'", 1, 1, -30, 1, 1},
+        {"UPDATE ledger SET delta = 31, after = 31 WHERE txn_id = 'p1' AND resource ="
+         " 'shop:revenue'",
+         1, 1, 1, 0, 0},
+        {"UPDATE ledger SET counterpart = 'shop:cash' WHERE txn_id = 'p1' AND resource ="
+         " 'account:a'",
+         1, 0, 0, 0, 1},
+        {"UPDATE ledger SET reason = 'x' WHERE txn_id = 'p2'", 0, 1, 0, 0, 1},
+        {"UPDATE ledger SET at_us = at_us - 1 WHERE txn_id = 'r1' AND resource = 'shop:revenue'", 0,
+         1, 0, 0, 0},
+        {"UPDATE ledger SET hash = '' WHERE txn_id = 'p1' AND resource = 'account:a'", 0, 1, 0, 0,
+         2},
+        {"UPDATE orders SET state = 1 WHERE id = 'o1'", 0, 0, 0, 1, 0},
+        {"UPDATE orders SET state = 2 WHERE id = 'o2'", 0, 0, 0, 1, 0},
+        {"UPDATE orders SET amount = 9223372036854775807 WHERE id = 'o2'", 0, 0, 0, 1, 0},
+        {"UPDATE accounts SET chain = ''", 0, 0, 0, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture fixture = fixture_folder();
+        fixture_open(&fixture, NULL);
+        keep_books(&fixture);
+        plant(&fixture, cases[i].sql);
+        db_books books = books_of(&fixture);
+        db_audit_row row = fixture_audit(&fixture, "account:a");
+        if (books.unbalanced != cases[i].unbalanced || books.unchained != cases[i].unchained ||
+            books.total != cases[i].total || books.unpaid != cases[i].unpaid ||
+            row.unchained != cases[i].in_account)
+            fail_msg("%s: unbalanced %lld, unchained %lld, total %lld, unpaid %lld, account %lld",
+                     cases[i].sql, (long long)books.unbalanced, (long long)books.unchained,
+                     (long long)books.total, (long long)books.unpaid, (long long)row.unchained);
+        assert_true(books.ok ==
+                    (books.unbalanced + books.unchained + books.unpaid == 0 && books.total == 0));
+        fixture_remove(&fixture);
+    }
+}
+
+/* Both writers have read one row: two heirs of one predecessor, and both are whole. */
+static void a_fork_leaves_two_heirs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "A", .how = any};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    change.txn_id = "B";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(1, row.lost_updates);
+    assert_int_equal(0, row.unchained);
+    char hash[DB_HASH_LENGTH + 1];
+    for (int side = 0; side < 2; side++) {
+        db_ledger_hash(&row.forks[0][side], change.account.chain, hash);
+        assert_string_equal(row.forks[0][side].hash, hash);
+    }
+    assert_string_not_equal(row.forks[0][0].hash, row.forks[0][1].hash);
+}
+
+static void a_chain_goes_on_over_resets(void **state)
+{
+    struct fixture *fixture = *state;
+    keep_books(fixture);
+    fixture_account(fixture, "a", 5);
+    assert_true(fixture_audit(fixture, "account:a").ok);
+    plant(fixture, "UPDATE ledger SET instance = 'x' WHERE txn_id = 'r1'");
+    db_audit_row all = {.ok = true};
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, keep_audit_row, &all, NULL));
+    assert_true(fixture_audit(fixture, "account:a").ok); /* of its own epoch */
+    assert_false(books_of(fixture).ok);
+}
+
+static int keep_first(void *arg, const db_ledger_row *row)
+{
+    *(db_ledger_row *)arg = *row;
+    return 1;
+}
+
+/* sha256sum(1) of the text that README.md describes. */
+static void another_program_computes_the_same_hash(void **state)
+{
+    struct fixture *fixture = *state;
+    db_ledger_row row;
+    int64_t last;
+    char command[1024], hash[DB_HASH_LENGTH + 1] = "";
+    fixture_account(fixture, "a", -7);
+    assert_int_equal(DB_OK, db_read_ledger(fixture->reader, 0, 1, keep_first, &row, &last));
+    snprintf(command, sizeof command,
+             "printf '\\naccount:a\\n1\\nreset\\taccount:a:1\\n-7\\n0\\n-7\\n0\\n0\\nnone\\ntest\\n"
+             "reset\\n\\nshop:equity\\n\\n\\n%lld\\n' | sha256sum",
+             (long long)row.at_us);
+    FILE *pipe = popen(command, "re");
+    assert_non_null(pipe);
+    assert_int_equal(1, fscanf(pipe, "%64s", hash));
+    assert_int_equal(0, pclose(pipe));
+    assert_string_equal(hash, row.hash);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(clean_books_are_balanced_and_paid),
+        TEST(empty_books_are_ok),
+        cmocka_unit_test(damage_to_the_books_is_counted),
+        TEST(a_fork_leaves_two_heirs),
+        TEST(a_chain_goes_on_over_resets),
+        TEST(another_program_computes_the_same_hash),
+    };
+    return RUN_ON_BOTH_ENGINES(tests);
+}
