@@ -54,10 +54,11 @@ static void run(sqlite3 *file, const char *sql, long n)
     sqlite3_finalize(statement);
 }
 
+/* Copied rows have no hash of their own. */
 static int check_row(void *arg, const db_audit_row *row)
 {
     long *n = arg;
-    if (!row->ok)
+    if (row->broken > 0 || row->lost_updates > 0 || row->lost_amount > 0 || row->missing > 0)
         bench_die(row->resource);
     ++*n;
     return 0;
