@@ -10,7 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PORT_MAX = 65535, BACKLOG = 4096 };
+enum {
+    PORT_MAX = 65535,
+    /* Connections that wait to be accepted. Under a flood of them (some 40 us each) a newcomer,
+     * such as a health check, waits for all of them. */
+    BACKLOG = 2048
+};
 
 int listen_parse(const char *text, struct listen_address *ret, char *message, size_t size)
 {

@@ -9,7 +9,7 @@
  *   listeners   256 listeners to events that do not read
  *   slow        1,000 clients that send a byte of a request ten times a second
  *
- *     BUILD=build build/bench/bench_doors [REPEAT] [RUN_MS] > build/bench/doors.json
+ *     BUILD=build build/bench/bench_doors [REPEAT] [RUN_MS] [DISTURBANCE] > build/bench/doors.json
  */
 #include "bench.h"
 #include "bench_orders.h"
@@ -38,7 +38,8 @@ enum {
     LEDGER_MS = 5000, /* of orders as fast as they go: what an audit has to read */
     PROBE_EVERY_MS = 20,
     PROBES_MAX = 1 << 16,
-    SETTLE_MS = 500
+    SETTLE_MS = 500,
+    GONE_MS = 60000
 };
 
 static void wait_ms(int64_t ms)
@@ -208,7 +209,14 @@ static void measure(const struct sandbox_server *service, int run_ms, struct fig
     ret->livez_max_ms = probe.took_ms[probe.n - 1];
 }
 
-static json_t *compare(const struct sandbox_server *service, const struct disturbance *disturbance,
+/* No connection but the one that asks, and no operation. */
+static bool all_are_gone(void *url)
+{
+    return bench_metric(url, "seckill_http_connections_open") <= 1 &&
+           bench_metric(url, "seckill_accepted_operations") == 0;
+}
+
+static json_t *compare(struct sandbox_server *service, const struct disturbance *disturbance,
                        int repeat, int run_ms)
 {
     double quiet[BENCH_REPEAT_MAX], beside[BENCH_REPEAT_MAX], ratios[BENCH_REPEAT_MAX];
@@ -223,7 +231,8 @@ static json_t *compare(const struct sandbox_server *service, const struct distur
         wait_ms(SETTLE_MS);
         measure(service, run_ms, &figures);
         bench_stop(pid);
-        wait_ms(SETTLE_MS);
+        if (!wait_until(all_are_gone, service->url, GONE_MS))
+            bench_die("connections or operations are left");
         beside[i] = figures.p99_us;
         ratios[i] = beside[i] / quiet[i];
         livez_p99[i] = figures.livez_p99_ms;
@@ -249,7 +258,7 @@ int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5, run_ms = argc > 2 ? atoi(argv[2]) : 3000;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 200)
-        bench_die("usage: bench_doors [REPEAT 1..25] [RUN_MS 200..]");
+        bench_die("usage: bench_doors [REPEAT 1..25] [RUN_MS 200..] [DISTURBANCE]");
     struct sandbox *sandbox;
     struct order_figures orders;
     struct sandbox_server *redis = bench_redis(&sandbox);
@@ -266,7 +275,8 @@ int main(int argc, char **argv)
             (double)(now_us() - began_us) / 1000);
     json_t *all = json_array();
     for (size_t i = 0; i < DISTURBANCES; i++)
-        json_array_append_new(all, compare(service, &disturbances[i], repeat, run_ms));
+        if (argc < 4 || strcmp(argv[3], disturbances[i].name) == 0)
+            json_array_append_new(all, compare(service, &disturbances[i], repeat, run_ms));
     bench_audit(service->url, NULL);
     sandbox_close(sandbox);
     bench_print(json_pack("{s:o,s:f}", "doors", all, "noise", bench_noise()));
