@@ -275,9 +275,8 @@ static void say_early_release(struct list *list, const char *actor)
         if (!is_at(&result->events[i], actor, "committed") || !is_change(result, i))
             continue;
         const int acquired = last_of(result, actor, "lock.acquired", i),
-                  released = last_of(result, actor, "lock.released", i),
                   sent = last_of(result, actor, "sends", i);
-        if (acquired > sent && released > acquired && holds(result, actor, i) == 0) {
+        if (acquired > sent && holds(result, actor, i) == 0) {
             say(list, RELEASED_EARLY, actor, NULL, NULL, NULL, NULL);
             return;
         }
