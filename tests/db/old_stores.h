@@ -8,6 +8,8 @@
 #ifndef TESTS_DB_OLD_STORES_H
 #define TESTS_DB_OLD_STORES_H
 
+#include <stdio.h>
+
 #define OLD_SQLITE(COUNTED_COLUMN, COUNTED_BY, LEDGER_INDEX)                                       \
     "CREATE TABLE items ( id TEXT PRIMARY KEY, guard TEXT NOT NULL, initial_stock INTEGER"         \
     " NOT NULL, stock INTEGER NOT NULL, price INTEGER NOT NULL, per_user_limit INTEGER NOT"        \
@@ -161,5 +163,36 @@ static const struct old_ledger_row old_ledger[] = {
     {"item:2", 1, 1, "k11", -1, 3, 2, "order", "o6", "", -1},
 };
 enum { OLD_ROWS = sizeof old_ledger / sizeof *old_ledger, OLD_LEGS = 5 };
+
+/* Fills the tables of a version. run() runs a statement. */
+static inline void old_store_fill(int version, void (*run)(void *arg, const char *sql), void *arg)
+{
+    char sql[1024];
+    run(arg, old_rows);
+    for (size_t i = 0; i < sizeof old_orders / sizeof *old_orders; i++) {
+        const struct old_order *order = &old_orders[i];
+        if (version == 1)
+            snprintf(sql, sizeof sql, "INSERT INTO orders VALUES (%s)", order->values);
+        else
+            snprintf(sql, sizeof sql, "INSERT INTO orders VALUES (%s, '%s')", order->values,
+                     order->counted_user);
+        run(arg, sql);
+    }
+    for (size_t i = 0; i < sizeof old_answers / sizeof *old_answers; i++) {
+        snprintf(sql, sizeof sql, "INSERT INTO idempotency VALUES (%s)", old_answers[i]);
+        run(arg, sql);
+    }
+    for (int i = 0; i < OLD_ROWS; i++) {
+        const struct old_ledger_row *row = &old_ledger[i];
+        snprintf(
+            sql, sizeof sql,
+            "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
+            " fence, guard, instance, at_us)"
+            " VALUES ('%s', %d, %d, '%s', %d, %d, %d, 3, 'sql-row', 'i1', %d)",
+            row->resource, row->epoch, row->version_before, row->txn_id, row->delta, row->before,
+            row->after, 1000 + i);
+        run(arg, sql);
+    }
+}
 
 #endif

@@ -45,27 +45,14 @@ static void make_old(struct fixture *fixture)
                 SCHEMA_APPLICATION_ID, old->version);
 }
 
+static void run_on(void *fixture, const char *sql)
+{
+    fixture_sql(fixture, sql);
+}
+
 static void fill_old(struct fixture *fixture)
 {
-    fixture_sql(fixture, old_rows);
-    for (size_t i = 0; i < sizeof old_orders / sizeof *old_orders; i++) {
-        if (old->version == 1)
-            run_sql(fixture, "INSERT INTO orders VALUES (%s)", old_orders[i].values);
-        else
-            run_sql(fixture, "INSERT INTO orders VALUES (%s, '%s')", old_orders[i].values,
-                    old_orders[i].counted_user);
-    }
-    for (size_t i = 0; i < sizeof old_answers / sizeof *old_answers; i++)
-        run_sql(fixture, "INSERT INTO idempotency VALUES (%s)", old_answers[i]);
-    for (int i = 0; i < OLD_ROWS; i++) {
-        const struct old_ledger_row *row = &old_ledger[i];
-        run_sql(fixture,
-                "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta,"
-                " before, after, fence, guard, instance, at_us)"
-                " VALUES ('%s', %d, %d, '%s', %d, %d, %d, 3, 'sql-row', 'i1', %d)",
-                row->resource, row->epoch, row->version_before, row->txn_id, row->delta,
-                row->before, row->after, 1000 + i);
-    }
+    old_store_fill(old->version, run_on, fixture);
 }
 
 static int set_up(void **state)

@@ -22,26 +22,9 @@ static struct sandbox *sandbox;
 static struct books books;
 static char url[SANDBOX_TEXT_MAX + 32], setting[SANDBOX_TEXT_MAX + 40];
 
-static void fill(sqlite3 *store)
+static void run_on(void *store, const char *sql)
 {
-    char sql[4096];
-    for (size_t i = 0; i < sizeof old_orders / sizeof *old_orders; i++) {
-        snprintf(sql, sizeof sql, "INSERT INTO orders VALUES (%s, '%s')", old_orders[i].values,
-                 old_orders[i].counted_user);
-        assert_int_equal(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
-    }
-    for (size_t i = 0; i < sizeof old_answers / sizeof *old_answers; i++) {
-        snprintf(sql, sizeof sql, "INSERT INTO idempotency VALUES (%s)", old_answers[i]);
-        assert_int_equal(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
-    }
-    for (int i = 0; i < OLD_ROWS; i++) {
-        const struct old_ledger_row *row = &old_ledger[i];
-        snprintf(sql, sizeof sql,
-                 "INSERT INTO ledger VALUES (NULL, '%s', %d, %d, '%s', %d, %d, %d, 0, '', 'i', 1)",
-                 row->resource, row->epoch, row->version_before, row->txn_id, row->delta,
-                 row->before, row->after);
-        assert_int_equal(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
-    }
+    assert_int_equal(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
 /* A store of version 2, as a killed service leaves it: all of it is in the log. */
@@ -62,8 +45,7 @@ static void make_old(void)
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_exec(store, sqlite_2, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(store, old_rows, NULL, NULL, NULL), SQLITE_OK);
-    fill(store);
+    old_store_fill(2, run_on, store);
     sqlite3_db_config(store, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(store);
 }
