@@ -43,8 +43,8 @@ enum {
     DB_RESOURCE_MAX = 72, /* "account:" + id */
     DB_GUARD_MAX = 24,
     DB_INSTANCE_MAX = 32,
-    DB_KEY_MAX = 320,   /* idempotency key, with its caller: "NAME<TAB>KEY" */
-    DB_REASON_MAX = 64, /* the caller's words in the ledger */
+    DB_KEY_MAX = 320,    /* idempotency key, with its caller: "NAME<TAB>KEY" */
+    DB_REASON_MAX = 128, /* the caller's words in the ledger */
     DB_REFERENCE_MAX = 64,
     DB_HASH_LENGTH = 64,  /* hex digits of a SHA-256 */
     DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */

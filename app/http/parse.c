@@ -99,6 +99,7 @@ static bool take_text(const struct field *field, const json_t *value, struct op 
                    field->name, FIELD_TEXT_MAX);
         return false;
     }
+    memccpy((char *)op + field->offset, text, '\0', FIELD_TEXT_MAX + 1);
     describe(op, " %s=%s", field->name, text);
     return true;
 }

@@ -13,13 +13,12 @@ enum field_type {
     FIELD_ID,      /* string of [A-Za-z0-9_-]{1,64} */
     FIELD_USER,    /* the same: a user. A buyer's token gives it, and no other may be sent */
     FIELD_NAME,    /* string of [A-Za-z0-9_-]{1,24}: a guard */
-    FIELD_TEXT,    /* string of printable characters, at most FIELD_TEXT_MAX bytes; kept only in
-                      op.request */
+    FIELD_TEXT,    /* string of printable characters, at most FIELD_TEXT_MAX bytes */
     FIELD_INTEGER, /* whole number from min to max */
     FIELD_BOOL     /* into an int8_t: 1, 0; -1 when absent */
 };
 
-enum { FIELD_TEXT_MAX = 128, ROUTE_FIELDS_MAX = 8 };
+enum { FIELD_TEXT_MAX = DB_REASON_MAX, ROUTE_FIELDS_MAX = 8 };
 
 struct field {
     const char *name;

@@ -25,7 +25,7 @@ static _Thread_local struct {
 /* An order's own row has no value of this kind. */
 static bool shows_value(const struct op *op, enum op_point point)
 {
-    if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER)
+    if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER || op->kind == OP_REFUND_ORDER)
         return false;
     return point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED;
 }

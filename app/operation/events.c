@@ -66,7 +66,7 @@ const char *event_kind_text(enum op_kind kind)
 
 static bool is_named_after_order(const struct op *op)
 {
-    return op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER;
+    return op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER || op->kind == OP_REFUND_ORDER;
 }
 
 static void name_resource(char ret[DB_RESOURCE_MAX + 1], const struct op *op)

@@ -20,6 +20,7 @@
     X(CHANGE_BALANCE, account, "change-balance", "transaction")                                    \
     X(PAY_ORDER, payment, "pay-order", "payment")                                                  \
     X(CANCEL_ORDER, cancellation, "cancel-order", "cancellation")                                  \
+    X(REFUND_ORDER, refund, "refund-order", "refund")                                              \
     X(TRANSFER, transfer, "transfer", "transfer")
 
 /* All others. GET_ITEM and all after it take no lock. */

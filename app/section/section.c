@@ -299,12 +299,11 @@ bool section_change_account(struct section *section, struct op *op, db_account *
     return true;
 }
 
-bool section_move_order(struct section *section, db_order *order, db_order_state state)
+static bool move_order(struct section *section, db_order *order, db_order_state state)
 {
     struct section_row *row = row_of(section, order);
-    assert(order->state == DB_RESERVED && state != DB_RESERVED);
     if (row->guard->kind == GUARD_ATOMIC && !row->former_sale) {
-        db_status status = db_tx_move_order(section->tx, order, DB_RESERVED, state);
+        db_status status = db_tx_move_order(section->tx, order, order->state, state);
         return status == DB_OK || refused(section, status);
     }
     int64_t none = 0;
@@ -313,6 +312,19 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
     order->state = state;
     row->changed = true;
     return true;
+}
+
+bool section_move_order(struct section *section, db_order *order, db_order_state state)
+{
+    assert(order->state == DB_RESERVED && state != DB_RESERVED);
+    return move_order(section, order, state);
+}
+
+bool section_refund_order(struct section *section, db_order *order, bool former_sale)
+{
+    assert(order->state == DB_PAID);
+    row_of(section, order)->former_sale = former_sale;
+    return move_order(section, order, DB_REFUNDED);
 }
 
 bool section_retire_order(struct section *section, db_order *order)

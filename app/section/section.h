@@ -66,6 +66,8 @@ bool section_change_account(struct section *section, struct op *op, db_account *
                             struct change *ret);
 /* reserved -> state; false as above. */
 bool section_move_order(struct section *section, db_order *order, db_order_state state);
+/* paid -> refunded; false as above. former_sale: its item was reset, see section_retire_order(). */
+bool section_refund_order(struct section *section, db_order *order, bool former_sale);
 /* Closes an order of a sale that was reset; it moves no stock. A request under the item's former
  * guard may write the order at the same time, so it is written only over what was read. */
 bool section_retire_order(struct section *section, db_order *order);

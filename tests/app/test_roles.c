@@ -26,6 +26,7 @@ static const struct row rows[] = {
     {"GET", "/v1/orders/{}", NULL, 401, 200, 404, 200},
     {"POST", "/v1/orders/{}/payment", "", 401, 201, 404, 201},
     {"POST", "/v1/orders/{}/cancellation", "", 401, 201, 404, 201},
+    {"POST", "/v1/orders/{}/refund", "", 401, 403, 403, 409}, /* not paid yet */
     {"PUT", "/v1/accounts/{}", "{\"balance\":1000}", 401, 403, 403, 201},
     {"GET", "/v1/accounts/{}", NULL, 401, 200, 404, 200},
     {"POST", "/v1/accounts/{}/reset", "{\"balance\":1000}", 401, 403, 403, 404},

@@ -90,6 +90,8 @@ static void retries_read_alike_and_other_requests_do_not(void **state)
                     {OP_PLACE_ORDER, "{\"user_id\":\"u1\",\"quantity\":2}"},
                     {OP_PAY_ORDER, "{}"},
                     {OP_CANCEL_ORDER, "{}"},
+                    {OP_REFUND_ORDER, "{}"},
+                    {OP_REFUND_ORDER, "{\"reason\":\"broken\"}"},
                     {OP_CHANGE_BALANCE, "{\"amount\":1}"},
                     {OP_CHANGE_BALANCE, "{\"amount\":1,\"reason\":\"a\"}"},
                     {OP_CHANGE_BALANCE, "{\"amount\":-1}"},
