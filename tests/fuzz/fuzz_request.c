@@ -31,7 +31,7 @@ static void free_op(struct op *op)
  */
 
 /* Is this value one that the field takes? Said once more, without the code that is tested. */
-static bool fits(const struct field *field, const json_t *value)
+static bool fits(const struct field *field, const json_t *value, const struct op *op)
 {
     const char *text = json_string_value(value);
     const size_t length = json_string_length(value);
@@ -39,13 +39,17 @@ static bool fits(const struct field *field, const json_t *value)
     case FIELD_INTEGER:
         return json_is_integer(value) && json_integer_value(value) >= field->min &&
                json_integer_value(value) <= field->max;
+    case FIELD_USER:
+        if (text == NULL || (op->own_only && strcmp(text, op->caller) != 0))
+            return false;
+        /* fall through */
     case FIELD_ID:
     case FIELD_NAME:
         for (size_t i = 0; text != NULL && i < length; i++)
             if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'z') ||
                   (text[i] >= 'A' && text[i] <= 'Z') || text[i] == '_' || text[i] == '-'))
                 return false;
-        return text != NULL && length >= 1 && length <= (field->type == FIELD_ID ? 64 : 24);
+        return text != NULL && length >= 1 && length <= (field->type == FIELD_NAME ? 24 : 64);
     case FIELD_TEXT:
         for (size_t i = 0; text != NULL && i < length; i++)
             if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
@@ -57,13 +61,14 @@ static bool fits(const struct field *field, const json_t *value)
     return false;
 }
 
-static bool all_fit(const struct route *route, const json_t *body)
+static bool all_fit(const struct route *route, const json_t *body, const struct op *op)
 {
     size_t known = 0;
     for (const struct field *field = route->fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(body, field->name);
         known += value != NULL;
-        if (value == NULL ? field->required : !fits(field, value))
+        const bool required = field->required || (field->type == FIELD_USER && !op->own_only);
+        if (value == NULL ? required : !fits(field, value, op))
             return false;
     }
     return known == json_object_size(body);
@@ -81,6 +86,8 @@ static void check_fields(const struct route *route, const json_t *body, const st
             FUZZ_CHECK(number == (value != NULL ? json_integer_value(value) : field->fallback));
         else if (field->type == FIELD_BOOL)
             FUZZ_CHECK(*(const int8_t *)at == (value == NULL ? -1 : json_is_true(value)));
+        else if (field->type == FIELD_USER && value == NULL)
+            FUZZ_CHECK(strcmp(at, op->caller) == 0);
         else if (field->type != FIELD_TEXT)
             FUZZ_CHECK(strcmp(at, value != NULL ? json_string_value(value) : "") == 0);
     }
@@ -90,6 +97,8 @@ static void check_fields(const struct route *route, const json_t *body, const st
 static void check_canonical(const struct route *route, json_t *body, const struct op *op)
 {
     struct op *other = new_op(route);
+    strcpy(other->caller, op->caller);
+    other->own_only = op->own_only;
     strcpy(other->id, route->parameter == ROUTE_ID ? op->id : "");
     for (const struct field *field = route->fields; field->name != NULL; field++)
         if (field->type == FIELD_INTEGER && json_object_get(body, field->name) == NULL)
@@ -101,15 +110,18 @@ static void check_canonical(const struct route *route, json_t *body, const struc
     free_op(other);
 }
 
-static void try_body(const struct route *route, const uint8_t *bytes, size_t size)
+/* buyer: the request of a buyer, else of an operator. */
+static void try_body(const struct route *route, const uint8_t *bytes, size_t size, bool buyer)
 {
     struct op *op = new_op(route);
+    strcpy(op->caller, buyer ? "u1" : "");
+    op->own_only = buyer;
     char *body = fuzz_copy(bytes, size);
     if (route->parameter == ROUTE_ID)
         strcpy(op->id, "i1");
     const bool good = parse_body(route, body, size, op);
     json_t *json = size == 0 ? json_object() : json_loadb(body, size, JSON_REJECT_DUPLICATES, NULL);
-    FUZZ_CHECK(good == (json_is_object(json) && all_fit(route, json)));
+    FUZZ_CHECK(good == (json_is_object(json) && all_fit(route, json, op)));
     if (good) {
         FUZZ_CHECK(op->answer.status == 0);
         FUZZ_CHECK((route->canonical != NULL) == (op->request[0] != '\0'));
@@ -117,7 +129,9 @@ static void try_body(const struct route *route, const uint8_t *bytes, size_t siz
         if (route->canonical != NULL)
             check_canonical(route, json, op);
     } else {
-        FUZZ_CHECK(op->answer.status == 400 && op->answer.problem == PROBLEM_BAD_REQUEST);
+        FUZZ_CHECK(op->answer.problem == PROBLEM_BAD_REQUEST ||
+                   (buyer && op->answer.problem == PROBLEM_FORBIDDEN));
+        FUZZ_CHECK(op->answer.status == problem_info(op->answer.problem)->status);
         json_t *problem = json_loads(op->answer.body, 0, NULL);
         FUZZ_CHECK(json_is_object(problem));
         json_decref(problem);
@@ -232,7 +246,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     const size_t which = fuzz_byte(&input, &size) % (n_routes + 1);
     if (which < n_routes) {
         if (strcmp(routes[which].method, "GET") != 0)
-            try_body(&routes[which], input, size);
+            for (int buyer = 0; buyer < 2; buyer++)
+                try_body(&routes[which], input, size, buyer);
         return 0;
     }
     char *text = fuzz_text(input, size);
