@@ -108,7 +108,7 @@ static void add_lock(json_t *json, const json_t *record, const struct hazard_set
         json, "local",
         json_boolean(lock != NULL && !(caps & LK_CAP_DISTRIBUTED) && with->instances > 1));
     json_object_set_new(json, "lease_ms",
-                        json_integer(caps & LK_CAP_LEASE ? (json_int_t)with->lease_ms : 0));
+                        json_integer(caps & LK_CAP_ATOMIC_LEASE ? (json_int_t)with->lease_ms : 0));
     json_object_set_new(json, "instances", json_integer(with->instances));
 }
 

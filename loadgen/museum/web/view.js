@@ -82,6 +82,7 @@ Museum.view = (() => {
       const held = state.keys[i];
       const left = held && record.lease_ms ? 1 - (state.t - held.t) / (record.lease_ms * 1000) : 1;
       key.classList.toggle('free', !held);
+      key.classList.toggle('ended', left <= 0);
       key.querySelector('.ring').style.strokeDasharray = `${Math.max(0, Math.min(1, left)) * RING} ${RING}`;
       place(stage, key, held ? stage.querySelector(`[data-who="${held.who}"]`) : stage.querySelector('.lock'));
     });
