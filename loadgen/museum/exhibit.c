@@ -53,10 +53,12 @@ static const struct hazard_case *case_of(const json_t *record, const struct haza
     return NULL;
 }
 
-/* The values are those of one row. A transfer has two, and an order has a state. */
+/* The values are those of one row, and all of its writes are in the record. A transfer has two
+ * rows, an order has a state, and of a crowd only the last events are kept. */
 static bool has_row(const struct hazard *hazard)
 {
-    return hazard != NULL && hazard->subject != TRANSFER && hazard->reserve_s == 0;
+    return hazard != NULL && hazard->subject != TRANSFER && hazard->reserve_s == 0 &&
+           hazard->crowd == 0;
 }
 
 /* Those who act, each once, in this order; the others have no column of their own. */

@@ -1,5 +1,4 @@
 #include "which.h"
-#include "lockkit.h"
 #include "words.h"
 
 #include <stdbool.h>
@@ -98,13 +97,14 @@ static void write_line(const struct page *page, const char *key, const char *tex
 static void write_guard(const struct page *page, const char *guard)
 {
     const json_t *own = json_object_get(json_object_get(page->site->which, "guards"), guard);
-    const lk_provider_info *lock = lk_provider_find(guard);
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "guard.%s", guard);
     fprintf(page->out,
             "<article class=\"choice\" id=\"which-%s\">\n<h3><code>%s</code></h3>\n<dl>\n", guard,
             guard);
-    write_line(page, "which.how", lock != NULL ? lock->algorithm : text_of(own, "algorithm"));
-    write_line(page, "which.gives", lock != NULL ? lock->guarantee : text_of(own, "guarantee"));
-    write_line(page, "which.weak", lock != NULL ? lock->weakness : text_of(own, "weakness"));
+    write_line(page, "which.how", words_of(page->words, prefix, "how"));
+    write_line(page, "which.gives", words_of(page->words, prefix, "gives"));
+    write_line(page, "which.weak", words_of(page->words, prefix, "weak"));
     fprintf(page->out, "<dt>%s</dt><dd>", words_get(page->words, "which.costs"));
     write_cost(page, guard);
     fputs("</dd></dl>\n<pre>", page->out);

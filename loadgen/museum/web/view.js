@@ -50,7 +50,7 @@ Museum.view = (() => {
     const [read, write, number_] = element.querySelectorAll('dd');
     const stale = one.read !== null && one.version !== state.row.version && !/committed|released/.test(one.doing) && !one.answer;
     const mistaken = one.holds && !state.keys.some((key) => key.who === one.who);
-    let doing = one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing}`] || '';
+    let doing = one.answer === 'no answer' ? words['p.no-answer'] : one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing}`] || '';
     if (mistaken) doing += ` · ${words['p.mistaken']}`;
     if (one.stopped) doing = words['p.stopped'];
     if (one.killed) doing = words['p.killed'];

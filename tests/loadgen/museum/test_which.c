@@ -152,12 +152,36 @@ static void the_scene_breaks_the_runner_up(void **state)
     }
 }
 
+/* Those in the store are the app's. */
+static void each_guard_is_described_as_it_describes_itself(void **state)
+{
+    const char *guard;
+    json_t *own, *words = words_open("en");
+    int n = 0;
+    (void)state;
+    json_object_foreach(json_object_get(which, "guards"), guard, own)
+    {
+        const lk_provider_info *lock = lk_provider_find(guard);
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "guard.%s", guard);
+        if (lock == NULL)
+            continue;
+        assert_string_equal(words_of(words, prefix, "how"), lock->algorithm);
+        assert_string_equal(words_of(words, prefix, "gives"), lock->guarantee);
+        assert_string_equal(words_of(words, prefix, "weak"), lock->weakness);
+        n++;
+    }
+    json_decref(words);
+    assert_int_equal(n, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_answer_is_a_guard_that_claims_what_was_asked),
         cmocka_unit_test(each_rule_is_the_answer_to_something_and_is_told),
         cmocka_unit_test(the_scene_breaks_the_runner_up),
+        cmocka_unit_test(each_guard_is_described_as_it_describes_itself),
     };
     return cmocka_run_group_tests(tests, open_rules, close_rules);
 }
