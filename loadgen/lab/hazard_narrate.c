@@ -364,7 +364,9 @@ void narrate_end(struct hazard_run *run)
                                       .observed = run->observed,
                                       .outcome = run->outcome,
                                       .events = run->events,
-                                      .n_events = run->n_events};
+                                      .n_events = run->n_events < LAB_KEPT_EVENTS_MAX
+                                                      ? run->n_events
+                                                      : LAB_KEPT_EVENTS_MAX}; /* as reported */
     if (is_silent(run))
         return;
     fprintf(run->how.narrate, "\n  %s\n", outcomes[run->observed][run->how.language]);

@@ -266,13 +266,19 @@ static bool read_and_decided(const char *actor, long long read, long long writte
     return false;
 }
 
+/* Of a run with a crowd the record does not keep every event. */
+static bool has_crowd(void)
+{
+    return json_object_get(outcome, "failed") != NULL;
+}
+
 static void line_is_so(const char *line)
 {
     char actor[2] = {line[2], '\0'};
     const char *values = strstr(line, "it read ");
     long long read, written;
     if (values != NULL &&
-        sscanf(values, "it read %lld and will write %lld", &read, &written) == 2 &&
+        sscanf(values, "it read %lld and will write %lld", &read, &written) == 2 && !has_crowd() &&
         !read_and_decided(actor, read, written))
         fail_msg("%s: not in the record: %s", named("hazard"), line);
     if (strstr(line, "has released the lock, and has not committed") != NULL &&
