@@ -69,6 +69,7 @@ enum {
     X(FULL, "no room on the disk of the database") /* rolled back, as the next two */              \
     X(READ_ONLY, "database takes no writes")       /* a standby, a read-only file */               \
     X(CROWDED, "database takes no further connection")                                             \
+    X(RENUMBERED, "restored to a server whose transactions have lower numbers; see db/README.md")  \
     X(UNKNOWN, "outcome of the commit unknown")                                                    \
     X(INTERRUPTED, "ended by its caller") /* db_reader_stop_when() */                              \
     X(FAILED, "database failed")          /* I/O error, corrupt, no memory: rolled back */
@@ -274,14 +275,43 @@ typedef struct db_expired {
 db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
 
-/* Ledger rows of all resources with an id above `after`, in ascending order, at most max and
- * DB_LEDGER_MAX of them, and the largest id that there is (0: none), from one snapshot. A non-zero
- * return of each() stops and is not an error. On PostgreSQL ids rise in commit order among the rows
- * of one resource only: while it is written to, its rows may appear below ids that were seen. */
-enum { DB_LEDGER_MAX = 1000 };
-db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
+/* Lists are read page by page: at most max rows and DB_PAGE_MAX of them, from one snapshot, along
+ * an index. ret_more: there are more by now. */
+enum { DB_PAGE_MAX = 1000 };
+
+/* A place in the ledger, as the feed has it: behind a row, or 0, 0 before the first. */
+typedef struct db_feed_place {
+    int64_t transaction; /* SQLite: 0 */
+    int64_t id;
+} db_feed_place;
+/* The feed: rows of all resources behind a place, in an order that never changes: a row that is
+ * committed later comes behind every row that a reader has seen. So a reader that always goes on
+ * from *ret_next misses none and sees none twice, whatever instances and crashes there are.
+ *
+ * SQLite has one writer, so ids rise in the order of commits. PostgreSQL gives ids before commits.
+ * There the order is that of transactions, then ids, and rows come once no transaction runs that
+ * began to write before theirs. A transaction that stays open holds the feed up: ret_more tells.
+ * DB_RENUMBERED: the database was restored to a server that gives out numbers below those in the
+ * ledger. New rows would come before old ones, so there is no feed until README.md is followed. */
+db_status db_read_ledger(db_reader *reader, const db_feed_place *after, size_t max,
                          int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                         int64_t *ret_last);
+                         db_feed_place *ret_next, bool *ret_more);
+/* The end of the feed as it is now. */
+db_status db_feed_end(db_reader *reader, db_feed_place *ret);
+
+/* A place among the rows of one resource: behind a row, or 0, 0, 0 before the first. */
+typedef struct db_chain_place {
+    int64_t epoch, version_before, id;
+} db_chain_place;
+/* The ledger rows of one resource, the oldest first, as its chain has them. A resource without rows
+ * has an empty list. */
+db_status db_read_statement(db_reader *reader, const char *resource, const db_chain_place *after,
+                            size_t max, int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                            bool *ret_more);
+/* The orders of one user with an id below `before` (NULL: from the newest on), in descending order
+ * of ids, which is from new to old. */
+db_status db_read_orders(db_reader *reader, const char *user_id, const char *before, size_t max,
+                         int (*each)(void *arg, const db_order *row), void *arg, bool *ret_more);
 
 /* -- writing ---------------------------------------------------------------------------------- */
 

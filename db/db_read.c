@@ -92,17 +92,123 @@ db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *a
     return reader->engine->read_expired(reader, now_us, after ? after : &oldest, ret, max, ret_n);
 }
 
-db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
-                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                         int64_t *ret_last)
+/* -- lists ------------------------------------------------------------------------------------ */
+
+/* One row more is asked for than is shown, to see whether there is one. */
+struct page {
+    size_t max, n;
+    bool more;
+    int (*each)(void *page, const void *row);
+    void *arg;
+    union {
+        int (*ledger)(void *arg, const db_ledger_row *row);
+        int (*order)(void *arg, const db_order *row);
+    } show;
+    int64_t last_id; /* of the ledger rows */
+};
+
+static int show_row(void *arg, const void *row)
 {
-    if (max > DB_LEDGER_MAX)
-        max = DB_LEDGER_MAX;
+    struct page *page = arg;
+    if (page->n == page->max) {
+        page->more = true;
+        return 1;
+    }
+    page->n++;
+    return page->each(page, row);
+}
+
+static int show_ledger_row(void *arg, const void *row)
+{
+    struct page *page = arg;
+    page->last_id = ((const db_ledger_row *)row)->id;
+    return page->show.ledger(page->arg, row);
+}
+
+static int show_order(void *arg, const void *row)
+{
+    const struct page *page = arg;
+    return page->show.order(page->arg, row);
+}
+
+static size_t page_size(size_t max)
+{
+    return max < DB_PAGE_MAX ? max : DB_PAGE_MAX;
+}
+
+/* args without the last one: how many rows. */
+static db_status read_page(db_reader *reader, enum db_list list, struct value *args, size_t n,
+                           struct page *page)
+{
+    args[n - 1] = VALUE_INT((int64_t)page->max + 1);
+    return reader->engine->read_list(reader, list, args, n, show_row, page);
+}
+
+static db_status read_feed(db_reader *reader, const db_feed_place *after, struct page *page,
+                           db_feed_place *ret_next)
+{
+    struct value args[] = {VALUE_INT(after->transaction), VALUE_INT(after->id), VALUE_INT(0)};
+    db_feed_place next = *after;
+    bool waits = false;
+    db_status status =
+        reader->engine->feed_waits ? reader->engine->feed_waits(reader, &waits) : DB_OK;
+    if (status == DB_OK)
+        status = read_page(reader, LIST_FEED, args, VALUE_COUNT(args), page);
+    if (status == DB_OK && page->n > 0) {
+        next.id = page->last_id;
+        status = reader->engine->feed_transaction(reader, next.id, &next.transaction);
+    }
+    page->more |= waits;
+    if (status == DB_OK)
+        *ret_next = next;
+    return status;
+}
+
+db_status db_read_ledger(db_reader *reader, const db_feed_place *after, size_t max,
+                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                         db_feed_place *ret_next, bool *ret_more)
+{
+    struct page page = {
+        .max = page_size(max), .each = show_ledger_row, .arg = arg, .show.ledger = each};
     db_status status = reader->engine->reader_begin(reader);
     if (status != DB_OK)
         return status;
-    status = reader->engine->read_ledger(reader, after, max, each, arg, ret_last);
+    status = read_feed(reader, after, &page, ret_next);
     reader->engine->reader_end(reader);
+    *ret_more = page.more;
+    return status;
+}
+
+db_status db_feed_end(db_reader *reader, db_feed_place *ret)
+{
+    return reader->engine->feed_end(reader, ret);
+}
+
+db_status db_read_statement(db_reader *reader, const char *resource, const db_chain_place *after,
+                            size_t max, int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                            bool *ret_more)
+{
+    struct page page = {
+        .max = page_size(max), .each = show_ledger_row, .arg = arg, .show.ledger = each};
+    struct value args[] = {VALUE_TEXT(resource), VALUE_INT(after->epoch),
+                           VALUE_INT(after->version_before), VALUE_INT(after->id), VALUE_INT(0)};
+    db_status status = DB_OK;
+    if (db_name_ok(resource, DB_RESOURCE_MAX))
+        status = read_page(reader, LIST_STATEMENT, args, VALUE_COUNT(args), &page);
+    *ret_more = page.more;
+    return status;
+}
+
+db_status db_read_orders(db_reader *reader, const char *user_id, const char *before, size_t max,
+                         int (*each)(void *arg, const db_order *row), void *arg, bool *ret_more)
+{
+    struct page page = {.max = page_size(max), .each = show_order, .arg = arg, .show.order = each};
+    const char *newest = "~"; /* sorts behind every id */
+    struct value args[] = {VALUE_TEXT(user_id), VALUE_TEXT(before ? before : newest), VALUE_INT(0)};
+    db_status status = DB_OK;
+    if (db_name_ok(user_id, DB_ID_MAX) && (!before || db_name_ok(before, DB_ID_MAX)))
+        status = read_page(reader, LIST_ORDERS, args, VALUE_COUNT(args), &page);
+    *ret_more = page.more;
     return status;
 }
 

@@ -35,6 +35,14 @@ struct addition {
     int64_t epoch, delta, least, most;
 };
 
+/* Lists that are read page by page, and what follows from which arguments. */
+enum db_list {
+    LIST_FEED,      /* transaction, id, rows at most: ledger rows behind that place */
+    LIST_STATEMENT, /* resource, epoch, version, id, rows at most: ledger rows */
+    LIST_ORDERS,    /* user, id, rows at most: orders below that id */
+    LISTS
+};
+
 typedef struct db_engine {
     const char *scheme; /* of the URL, without the colon */
 
@@ -61,14 +69,19 @@ typedef struct db_engine {
     db_status (*read_sold)(db_reader *reader, const db_item *item, int64_t *ret_quantity);
     db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
-    db_status (*read_ledger)(db_reader *reader, int64_t after, size_t max,
-                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                             int64_t *ret_last);
     db_status (*read_bite)(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
     db_status (*read_money)(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
                             void *arg, db_error *error);
     /* See db_books. */
     db_status (*read_unpaid)(db_reader *reader, int64_t *ret);
+    /* In a snapshot. Calls each() with the list's rows until it returns non-zero. */
+    db_status (*read_list)(db_reader *reader, enum db_list list, const struct value *args, size_t n,
+                           int (*each)(void *arg, const void *row), void *arg);
+    /* The transaction of the ledger row with this id. */
+    db_status (*feed_transaction)(db_reader *reader, int64_t id, int64_t *ret);
+    db_status (*feed_end)(db_reader *reader, db_feed_place *ret);
+    /* There are rows that the feed does not show yet. NULL: never. DB_RENUMBERED: see db.h. */
+    db_status (*feed_waits)(db_reader *reader, bool *ret);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 

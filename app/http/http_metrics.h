@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 enum {
-    METRICS_ROUTES_MAX = 32, /* the routes, and one place for "no such route" */
+    METRICS_ROUTES_MAX = 48, /* the routes, and one place for "no such route" */
     METRICS_STATUS_MAX = 23,
     METRICS_BUCKETS = 16
 };

@@ -285,8 +285,8 @@ static bool fill_question(const struct http *http, struct request *request)
     }
     if (op->kind == OP_AUDIT)
         return parse_audit_query(request_query(request), op);
-    if (op->kind == OP_GET_LEDGER)
-        return parse_ledger_query(request_query(request), op);
+    if (route->rows_max > 0)
+        return parse_list_query(request_query(request), route->rows_max, route->of_user, op);
     if (strcmp(route->method, "GET") == 0)
         return true;
     return parse_body(route, request->sent + request->target_bytes, request->body_bytes, op);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEDGER_PAGE = 100 }; /* rows, without limit= in the query */
+enum { PAGE_ROWS = 100 }; /* without limit= in the query */
 
 static void *place(struct op *op, const struct field *field)
 {
@@ -235,25 +235,65 @@ static bool query_number(const char *text, int64_t min, int64_t max, int64_t *re
     return true;
 }
 
-bool parse_ledger_query(const char *query, struct op *op)
+/* Copies a value that ends at '&'. False: too long, or other characters than an id's and '.'. */
+static bool query_word(const char *text, char ret[DB_ID_MAX + 1])
 {
-    static const char after[] = "after=", limit[] = "limit=";
-    op->after = 0;
-    op->limit = LEDGER_PAGE;
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    const size_t length = strcspn(text, "&");
+    if (length == 0 || length > DB_ID_MAX || strspn(text, allowed) < length)
+        return false;
+    memcpy(ret, text, length);
+    ret[length] = '\0';
+    return true;
+}
+
+/* The value of the parameter that text begins with; NULL: it is another one. */
+static const char *value_of(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(text, name, length) == 0 && text[length] == '=' ? text + length + 1 : NULL;
+}
+
+static bool list_parameter(const char *text, int64_t limit_max, bool with_user, struct op *op)
+{
+    const char *value;
+    if ((value = value_of(text, "after")) != NULL)
+        return query_word(value, op->after);
+    if ((value = value_of(text, "limit")) != NULL)
+        return query_number(value, 1, limit_max, &op->limit);
+    if (with_user && (value = value_of(text, "user")) != NULL)
+        return query_word(value, op->other) && is_id(op->other, DB_ID_MAX);
+    return false;
+}
+
+static bool list_user(struct op *op)
+{
+    if (op->other[0] == '\0' && op->own_only)
+        strcpy(op->other, op->caller);
+    if (op->other[0] == '\0')
+        op_problem(op, PROBLEM_BAD_REQUEST, "whose? Give ?user=ID");
+    else if (!op_may_see(op, op->other))
+        op_problem(op, PROBLEM_FORBIDDEN, "user must be that of the token, or be left out");
+    else
+        return true;
+    return false;
+}
+
+bool parse_list_query(const char *query, int64_t limit_max, bool with_user, struct op *op)
+{
     bool good = true;
+    op->after[0] = op->other[0] = '\0';
+    op->limit = PAGE_ROWS;
     while (good && query != NULL && query[0] != '\0') {
-        if (strncmp(query, after, sizeof(after) - 1) == 0)
-            good = query_number(query + sizeof(after) - 1, 0, INT64_MAX, &op->after);
-        else if (strncmp(query, limit, sizeof(limit) - 1) == 0)
-            good = query_number(query + sizeof(limit) - 1, 1, DB_LEDGER_MAX, &op->limit);
-        else
-            good = false;
+        good = list_parameter(query, limit_max, with_user, op);
         const char *more = strchr(query, '&');
         query = more != NULL ? more + 1 : NULL;
     }
     if (!good)
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   "unknown query; give ?after=ID and limit=N, N from 1 to %d, or none",
-                   DB_LEDGER_MAX);
-    return good;
+                   "unknown query; give after=, the \"next\" of the page before, and limit=N, N "
+                   "from 1 to %" PRId64 "%s, or none",
+                   limit_max, with_user ? ", and user=ID" : "");
+    return good && (!with_user || list_user(op));
 }

@@ -14,8 +14,9 @@ bool parse_body(const struct route *route, const char *body, size_t length, stru
 
 /* Reads the query of GET /v1/audit ("resource=item:1" or nothing) into op->resource. */
 bool parse_audit_query(const char *query, struct op *op);
-/* Reads the query of GET /v1/ledger ("after=17&limit=1000", both or none) into op->after (0) and
- * op->limit (100). */
-bool parse_ledger_query(const char *query, struct op *op);
+/* Reads the query of a list ("after=17&limit=20&user=u1") into op->after (""), op->limit (100) and
+ * op->other. limit_max: of op->limit. with_user: it has a user, a buyer's own without being said;
+ * else there is no such parameter. */
+bool parse_list_query(const char *query, int64_t limit_max, bool with_user, struct op *op);
 
 #endif

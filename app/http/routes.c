@@ -7,6 +7,7 @@
 
 #define AT(member) offsetof(struct op, member)
 #define PIECES_MAX 1000000000 /* pieces of one order, or of one user */
+#define ROWS_MAX   100        /* of a page that people read */
 
 /* who: ROLE_... without the prefix. A route cannot be written without it. */
 #define OPERATION(who, verb, pattern, what, op)                                                    \
@@ -66,7 +67,15 @@ const struct route routes[] = {
                 {"to", FIELD_ID, AT(other), true, 0, 0, 0},
                 {"amount", FIELD_INTEGER, AT(amount), true, 1, INT64_MAX, 0}}},
     {OPERATION(BUYER, "GET", "/v1/transactions/{}", ROUTE_KEY, OP_GET_TRANSACTION)},
-    {OPERATION(OPERATOR, "GET", "/v1/ledger", ROUTE_NONE, OP_GET_LEDGER)},
+    {OPERATION(OPERATOR, "GET", "/v1/ledger", ROUTE_NONE, OP_GET_LEDGER), .rows_max = DB_PAGE_MAX},
+    {OPERATION(OPERATOR, "GET", "/v1/items/{}/ledger", ROUTE_ID, OP_GET_ITEM_LEDGER),
+     .rows_max = ROWS_MAX},
+    {OPERATION(BUYER, "GET", "/v1/accounts/{}/ledger", ROUTE_ID, OP_GET_ACCOUNT_LEDGER),
+     .rows_max = ROWS_MAX},
+    {OPERATION(OPERATOR, "GET", "/v1/shop/{}/ledger", ROUTE_ID, OP_GET_SHOP_LEDGER),
+     .rows_max = ROWS_MAX},
+    {OPERATION(BUYER, "GET", "/v1/orders", ROUTE_NONE, OP_LIST_ORDERS), .rows_max = ROWS_MAX,
+     .of_user = true},
     {OPERATION(OPERATOR, "GET", "/v1/audit", ROUTE_NONE, OP_AUDIT)},
     {OPERATION(OPERATOR, "GET", "/v1/guards", ROUTE_NONE, OP_GUARDS)},
     {OPERATION(NOBODY, "GET", "/readyz", ROUTE_NONE, OP_READY)},

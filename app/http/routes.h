@@ -52,6 +52,8 @@ struct route {
     bool lesson;           /* only with --demo or --lab */
     const char *canonical; /* beginning of op.request: "order item="; NULL: none, and no key */
     struct field fields[ROUTE_FIELDS_MAX];
+    int64_t rows_max; /* a list: of its limit=; 0: none */
+    bool of_user;     /* a list: of ?user= */
 };
 
 extern const struct route routes[];

@@ -152,6 +152,15 @@ void answer_order(struct op *op, const db_order *order)
               order->expires_us);
 }
 
+json_t *answer_order_json(const db_order *order)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I}", "order_id", order->id,
+                     "item_id", order->item_id, "user_id", order->user_id, "quantity",
+                     order->quantity, "amount", order->amount, "state",
+                     db_order_state_text(order->state), "version", order->version, "created_us",
+                     order->created_us, "expires_us", order->expires_us);
+}
+
 size_t json_escape(char *out, size_t size, const char *text)
 {
     size_t n = 0;

@@ -21,6 +21,8 @@ void op_answer_text(struct op *op, char *text);
 void answer_item(struct op *op, const db_item *item, int64_t sold, const char *guard);
 void answer_account(struct op *op, const db_account *account, const char *guard);
 void answer_order(struct op *op, const db_order *order);
+/* The same as a member of a list; NULL: no memory. */
+struct json_t *answer_order_json(const db_order *order);
 
 /* problem.c: makes op's answer the stored answer of its key, byte for byte. */
 void op_replay(struct op *op, const db_answer *stored);

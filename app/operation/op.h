@@ -32,6 +32,10 @@
     X(GET_ORDER, "get-order")                                                                      \
     X(GET_TRANSACTION, "get-transaction")                                                          \
     X(GET_LEDGER, "get-ledger")                                                                    \
+    X(GET_ITEM_LEDGER, "get-item-ledger")                                                          \
+    X(GET_ACCOUNT_LEDGER, "get-account-ledger")                                                    \
+    X(GET_SHOP_LEDGER, "get-shop-ledger")                                                          \
+    X(LIST_ORDERS, "list-orders")                                                                  \
     X(AUDIT, "audit")                                                                              \
     X(GUARDS, "guards")                                                                            \
     X(GET_LOCK, "get-lock")   /* in the lab: of op.resource */                                     \
@@ -96,10 +100,11 @@ struct op {
     bool own_only;                      /* the caller is a buyer, see op_may_see() */
     char id[DB_ID_MAX + 1];             /* item, account, order, or transfer's "from" */
     char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
-    char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
+    char other[DB_ID_MAX + 1];          /* buyer, also of a list; or transfer's "to" */
     char reason[DB_REASON_MAX + 1], reference[DB_REFERENCE_MAX + 1]; /* for the ledger; or "" */
-    int64_t amount;       /* quantity, signed amount, stock, balance */
-    int64_t after, limit; /* ledger: rows behind this id, at most so many */
+    int64_t amount;            /* quantity, signed amount, stock, balance */
+    char after[DB_ID_MAX + 1]; /* lists: where the page begins, as the page before has it; "" */
+    int64_t limit;             /* lists: rows at most */
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];

@@ -1,8 +1,10 @@
 #include "queries.h"
 #include "answer.h"
+#include "resource.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *guard_shown(const struct queries *queries, const char *column)
 {
@@ -57,6 +59,35 @@ static void get_order(const struct queries *queries, struct op *op)
         answer_order(op, &order);
     else
         not_read(op, "order", status);
+}
+
+static bool is_shop_side(const char *id)
+{
+    return strcmp(id, "revenue") == 0 || strcmp(id, "cash") == 0 || strcmp(id, "equity") == 0;
+}
+
+/* What does not exist has no empty statement. */
+static void get_statement(const struct queries *queries, struct op *op)
+{
+    union {
+        db_item item;
+        db_account account;
+    } row;
+    db_status status = DB_NOT_FOUND;
+    const char *kind = op->kind == OP_GET_ITEM_LEDGER      ? "item"
+                       : op->kind == OP_GET_ACCOUNT_LEDGER ? "account"
+                                                           : "shop";
+    if (op->kind == OP_GET_ITEM_LEDGER)
+        status = db_read_item(queries->reader, op->id, &row.item);
+    else if (op->kind == OP_GET_SHOP_LEDGER)
+        status = is_shop_side(op->id) ? DB_OK : DB_NOT_FOUND;
+    else if (op_may_see(op, op->id))
+        status = db_read_account(queries->reader, op->id, &row.account);
+    resource_name(op->resource, kind, op->id);
+    if (status == DB_OK)
+        query_statement(queries, op);
+    else
+        not_read(op, kind, status);
 }
 
 static void get_transaction(const struct queries *queries, struct op *op)
@@ -114,6 +145,14 @@ void query_run(const struct queries *queries, struct op *op)
         return;
     case OP_GET_LEDGER:
         query_ledger(queries, op);
+        return;
+    case OP_GET_ITEM_LEDGER:
+    case OP_GET_ACCOUNT_LEDGER:
+    case OP_GET_SHOP_LEDGER:
+        get_statement(queries, op);
+        return;
+    case OP_LIST_ORDERS:
+        query_orders(queries, op);
         return;
     case OP_AUDIT:
         query_audit(queries, op);

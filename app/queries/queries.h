@@ -19,9 +19,12 @@ struct queries {
 /* Answers op, OP_GET_ITEM or one after it. */
 void query_run(const struct queries *queries, struct op *op);
 
-/* query_audit.c, query_ledger.c, query_guards.c */
+/* query_audit.c, query_guards.c */
 void query_audit(const struct queries *queries, struct op *op);
+/* query_lists.c: the feed; the ledger of op->resource; the orders of op->other */
 void query_ledger(const struct queries *queries, struct op *op);
+void query_statement(const struct queries *queries, struct op *op);
+void query_orders(const struct queries *queries, struct op *op);
 /* A ledger row as every answer shows it; NULL like json_pack(): no memory, or text that is not
  * UTF-8. */
 struct json_t;

@@ -69,10 +69,6 @@
     " AND resource < 'account;' AND order_id <> '') AS moved GROUP BY id"                          \
     " HAVING sum(n >> 32) * 4294967296 + sum(n & 4294967295) <> 0) AS unpaid"
 
-/* A page of the ledger, for all resources ($1: after this id, $2: rows at most); its end. */
-#define AUDIT_PAGE_SQL "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
-#define AUDIT_END_SQL  "SELECT coalesce(max(id), 0) FROM ledger"
-
 /* Rows beyond the first of one txn_id. Columns as in AUDIT_REPEATS_ROW (audit.h). */
 #define AUDIT_REPEATS_SQL                                                                          \
     "SELECT resource, epoch, CAST(sum(n - 1) AS bigint) FROM (SELECT resource, epoch,"             \

@@ -245,12 +245,14 @@ db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quan
 db_status pg_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
 db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
-db_status pg_read_ledger(db_reader *reader, int64_t after, size_t max,
-                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                         int64_t *ret_last);
 db_status pg_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
                         void *arg, db_error *error);
 db_status pg_read_unpaid(db_reader *reader, int64_t *ret);
+db_status pg_read_list(db_reader *reader, enum db_list list, const struct value *args, size_t n,
+                       int (*each)(void *arg, const void *row), void *arg);
+db_status pg_feed_transaction(db_reader *reader, int64_t id, int64_t *ret);
+db_status pg_feed_end(db_reader *reader, db_feed_place *ret);
+db_status pg_feed_waits(db_reader *reader, bool *ret);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
@@ -283,8 +285,11 @@ db_status session_read_unpaid(struct session *session, const db_reader *asks, in
 db_status session_audit(struct session *session, const db_reader *asks, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg);
 
-db_status session_read_ledger(struct session *session, int64_t after, size_t max,
-                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                              int64_t *ret_last);
+/* postgres_lists.c */
+db_status session_read_list(struct session *session, enum db_list list, const struct value *args,
+                            size_t n, int (*each)(void *arg, const void *row), void *arg);
+/* The number in the only column of the first row. */
+db_status session_read_number(struct session *session, enum postgres_sql sql,
+                              const struct value *args, size_t n, int64_t *ret);
 
 #endif

@@ -119,26 +119,3 @@ db_status session_read_unpaid(struct session *session, const db_reader *asks, in
     PQclear(result);
     return session->trouble.status == DB_OK ? status : session->trouble.status;
 }
-
-/* Reads the end first. The caller has begun a snapshot. */
-db_status session_read_ledger(struct session *session, int64_t after, size_t max,
-                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                              int64_t *ret_last)
-{
-    const struct value args[] = {VALUE_INT(after), VALUE_INT((int64_t)max)};
-    PGresult *end = NULL, *page = NULL;
-    db_ledger_row row;
-    db_status status = session_ask(session, SQL_LEDGER_END, NULL, 0, &end);
-    if (status == DB_OK) {
-        *ret_last = cell_int(session, end, 0, 0);
-        status = session_ask(session, SQL_LEDGER_PAGE, args, VALUE_COUNT(args), &page);
-    }
-    for (int i = 0; status == DB_OK && i < PQntuples(page); i++) {
-        status = session_row(session, page, i, &row_types[TABLE_LEDGER], &row);
-        if (status == DB_OK && each(arg, &row) != 0)
-            break;
-    }
-    PQclear(end);
-    PQclear(page);
-    return status == DB_NOT_FOUND ? DB_OK : status;
-}

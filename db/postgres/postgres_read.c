@@ -90,14 +90,7 @@ db_status session_read_bought(struct session *session, const db_item *item,
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity)
 {
     const struct value args[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};
-    PGresult *result = NULL;
-    db_status status = session_ask(session, SQL_READ_SOLD, args, VALUE_COUNT(args), &result);
-    if (status == DB_OK) {
-        *ret_quantity = cell_int(session, result, 0, 0);
-        status = session->trouble.status;
-    }
-    PQclear(result);
-    return status;
+    return session_read_number(session, SQL_READ_SOLD, args, VALUE_COUNT(args), ret_quantity);
 }
 
 db_status session_read_bite(struct session *session, const char *after, int64_t before_us,

@@ -111,11 +111,34 @@ db_status pg_read_bite(db_reader *base, const char *after, int64_t before_us, db
     READ(session_read_bite(session, after, before_us, ret));
 }
 
-db_status pg_read_ledger(db_reader *base, int64_t after, size_t max,
-                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                         int64_t *ret_last)
+db_status pg_read_list(db_reader *base, enum db_list list, const struct value *args, size_t n,
+                       int (*each)(void *arg, const void *row), void *arg)
 {
-    READ(session_read_ledger(session, after, max, each, arg, ret_last));
+    READ(session_read_list(session, list, args, n, each, arg));
+}
+
+db_status pg_feed_transaction(db_reader *base, int64_t id, int64_t *ret)
+{
+    READ(session_read_number(session, SQL_FEED_TRANSACTION, &VALUE_INT(id), 1, ret));
+}
+
+db_status pg_feed_end(db_reader *base, db_feed_place *ret)
+{
+    ret->id = INT64_MAX; /* all rows of the transactions below the horizon */
+    READ(session_read_number(session, SQL_FEED_END, NULL, 0, &ret->transaction));
+}
+
+static db_status read_waits(struct session *session, bool *ret)
+{
+    int64_t newest = 0;
+    db_status status = session_read_number(session, SQL_FEED_NEWEST, NULL, 0, &newest);
+    *ret = newest == 1;
+    return status == DB_OK && newest == 2 ? DB_RENUMBERED : status;
+}
+
+db_status pg_feed_waits(db_reader *base, bool *ret)
+{
+    READ(read_waits(session, ret));
 }
 
 /* A cursor needs a transaction. */

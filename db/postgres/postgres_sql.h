@@ -45,6 +45,9 @@
 
 #define BITE "64" /* DB_BITE */
 
+/* Every transaction below it has ended. Those at it and above may still commit. */
+#define FEED_HORIZON "pg_snapshot_xmin(pg_current_snapshot())"
+
 #define POSTGRES_SQL_MAP(X)                                                                        \
     X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
     X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
@@ -101,8 +104,22 @@
     X(AUDIT_MONEY, "", "DECLARE money NO SCROLL CURSOR FOR " AUDIT_MONEY_SQL)                      \
     X(UNPAID, "", AUDIT_UNPAID_SQL)                                                                \
     X(FETCH_MONEY, "", "FETCH 1000 FROM money")                                                    \
-    X(LEDGER_PAGE, "ii", AUDIT_PAGE_SQL)                                                           \
-    X(LEDGER_END, "", AUDIT_END_SQL)                                                               \
+    X(FEED, "iii",                                                                                 \
+      "SELECT " LEDGER_COLUMNS " FROM ledger WHERE (txid, id) > ($1::text::xid8, $2)"              \
+      " AND txid < " FEED_HORIZON " ORDER BY txid, id LIMIT $3")                                   \
+    X(FEED_TRANSACTION, "i", "SELECT txid::text::bigint FROM ledger WHERE id = $1")                \
+    X(FEED_END, "", "SELECT " FEED_HORIZON "::text::bigint - 1")                                   \
+    X(FEED_NEWEST, "", /* the newest row: 0 shown, 1 waiting, 2 from a transaction to come */      \
+      "SELECT coalesce((SELECT CASE WHEN txid < " FEED_HORIZON " THEN 0"                           \
+      " WHEN txid < pg_snapshot_xmax(pg_current_snapshot()) THEN 1 ELSE 2 END"                     \
+      " FROM ledger ORDER BY txid DESC, id DESC LIMIT 1), 0)::bigint")                             \
+    X(STATEMENT, "tiiii",                                                                          \
+      "SELECT " LEDGER_COLUMNS " FROM ledger WHERE resource = $1"                                  \
+      " AND (epoch, version_before, id) > ($2, $3, $4)"                                            \
+      " ORDER BY epoch, version_before, id LIMIT $5")                                              \
+    X(ORDERS_OF_USER, "tti", /* with user_id = $1 the index of ids has the order, too */           \
+      "SELECT " ORDER_COLUMNS " FROM orders WHERE user_id >= $1 AND (user_id, id) < ($1, $2)"      \
+      " ORDER BY user_id DESC, id DESC LIMIT $3")                                                  \
     X(FETCH_HEADS, "", "FETCH 1000 FROM heads")                                                    \
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \

@@ -288,12 +288,12 @@ db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
 db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
-db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
-                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                             int64_t *ret_last);
 db_status sqlite_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
                             void *arg, db_error *error);
 db_status sqlite_read_unpaid(db_reader *reader, int64_t *ret);
+db_status sqlite_read_list(db_reader *reader, enum db_list list, const struct value *args, size_t n,
+                           int (*each)(void *arg, const void *row), void *arg);
+db_status sqlite_feed_end(db_reader *reader, db_feed_place *ret);
 db_status sqlite_audit(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status sqlite_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
@@ -331,8 +331,10 @@ db_status conn_read_unpaid(struct conn *conn, int64_t *ret);
 db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg);
 
-db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
-                           int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                           int64_t *ret_last);
+/* sqlite_lists.c */
+db_status conn_read_list(struct conn *conn, enum db_list list, const struct value *args, size_t n,
+                         int (*each)(void *arg, const void *row), void *arg);
+db_status conn_feed_end(struct conn *conn, db_feed_place *ret);
+db_status sqlite_feed_transaction(db_reader *reader, int64_t id, int64_t *ret);
 
 #endif

@@ -38,27 +38,6 @@ static db_status next_repeats(void *feed, struct audit_repeats *ret)
     return next(feed, SQL_AUDIT_REPEATS, &audit_repeats_type, ret);
 }
 
-db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
-                           int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                           int64_t *ret_last)
-{
-    const struct value values[] = {VALUE_INT(after), VALUE_INT((int64_t)max)};
-    sqlite3_stmt *end = conn->statements[SQL_LEDGER_END], *at;
-    db_ledger_row row;
-    db_status status = conn_step(conn, end);
-    if (status != DB_OK)
-        return status;
-    *ret_last = sqlite3_column_int64(end, 0);
-    conn_done(end);
-    at = conn_bind(conn, SQL_LEDGER_PAGE, values, VALUE_COUNT(values));
-    while ((status = conn_step(conn, at)) == DB_OK &&
-           (status = conn_row(conn, at, &row_types[TABLE_LEDGER], &row)) == DB_OK &&
-           each(arg, &row) == 0)
-        continue;
-    conn_done(at);
-    return status == DB_NOT_FOUND ? DB_OK : status;
-}
-
 /* A read writes only temporary files for sorting, so these found no room. */
 static void explain_full(struct conn *conn)
 {

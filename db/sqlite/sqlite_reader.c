@@ -112,11 +112,15 @@ db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_
     return conn_read_bite(conn_of(reader), after, before_us, ret);
 }
 
-db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
-                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
-                             int64_t *ret_last)
+db_status sqlite_read_list(db_reader *reader, enum db_list list, const struct value *args, size_t n,
+                           int (*each)(void *arg, const void *row), void *arg)
 {
-    return conn_read_ledger(conn_of(reader), after, max, each, arg, ret_last);
+    return conn_read_list(conn_of(reader), list, args, n, each, arg);
+}
+
+db_status sqlite_feed_end(db_reader *reader, db_feed_place *ret)
+{
+    return conn_feed_end(conn_of(reader), ret);
 }
 
 /* SQLite asks while a statement runs; a value other than 0 ends it. */

@@ -48,8 +48,16 @@
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
     X(READ, MONEY, AUDIT_MONEY_SQL)                                                                \
     X(READ, UNPAID, AUDIT_UNPAID_SQL)                                                              \
-    X(READ, LEDGER_PAGE, AUDIT_PAGE_SQL)                                                           \
-    X(READ, LEDGER_END, AUDIT_END_SQL)                                                             \
+    X(READ, FEED, /* ?1 is the transaction */                                                      \
+      "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > ?2 ORDER BY id LIMIT ?3")                  \
+    X(READ, FEED_END, "SELECT coalesce(max(id), 0) FROM ledger")                                   \
+    X(READ, STATEMENT,                                                                             \
+      "SELECT " LEDGER_COLUMNS " FROM ledger WHERE resource = ?1"                                  \
+      " AND (epoch, version_before, id) > (?2, ?3, ?4)"                                            \
+      " ORDER BY epoch, version_before, id LIMIT ?5")                                              \
+    X(READ, ORDERS_OF_USER,                                                                        \
+      "SELECT " ORDER_COLUMNS " FROM orders WHERE user_id = ?1 AND id < ?2"                        \
+      " ORDER BY id DESC LIMIT ?3")                                                                \
     X(WRITE, PUT_ITEM,                                                                             \
       "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5),"               \
       " chain = ?7" PUT_WHERE)                                                                     \

@@ -66,6 +66,8 @@ WORKLOAD_MAP(WORKLOAD_DECLARE)
 #undef WORKLOAD_DECLARE
 extern const struct workload *const workloads[]; /* NULL-terminated */
 
+enum { RUN_PLACE_MAX = 65 /* text of a place in the ledger */ };
+
 struct run {
     const struct workload *workload;
     const struct options *options;
@@ -76,8 +78,8 @@ struct run {
     bool lanes;
     bool interrupted;
 
-    struct history_writer *history; /* NULL: none is kept */
-    int64_t ledger_start;           /* id of the last ledger row before the run */
+    struct history_writer *history;   /* NULL: none is kept */
+    char ledger_start[RUN_PLACE_MAX]; /* the end of the ledger before the run; "": its start */
     enum load_mode mode;
     struct tally tally;
     struct load_result load;

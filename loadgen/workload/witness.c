@@ -10,7 +10,8 @@ enum {
     ONE_BY_ONE_MAX = 16, /* resources: each audit of one may read the whole ledger */
     PAGE = 1000,         /* rows */
     COMPARISONS_MAX = 3, /* audit and rows are read at different moments: repeat if they disagree */
-    COMPARISON_PAUSE_MS = 50
+    COMPARISON_PAUSE_MS = 50,
+    ROW_WAITS_MAX = 200 /* such pauses, for rows that wait for a transaction */
 };
 
 struct subject {
@@ -98,15 +99,25 @@ static int take_row(struct comparison *comparison, const json_t *row)
     return 0;
 }
 
-/* *ret_next: where the next page begins, above `after`; -1: there is none. */
-static int take_page(struct comparison *comparison, int64_t after, int64_t *ret_next)
+/* Copies the place where the page after this one begins. False: there is none. */
+static bool next_place(const json_t *page, char ret[static RUN_PLACE_MAX])
+{
+    const char *next = json_string_value(json_object_get(page, "next"));
+    const int n = next != NULL ? snprintf(ret, RUN_PLACE_MAX, "%s", next) : -1;
+    return n >= 0 && n < RUN_PLACE_MAX;
+}
+
+/* place: where the page begins, then where the next one does. */
+static int take_page(struct comparison *comparison, char place[static RUN_PLACE_MAX],
+                     bool *ret_more, size_t *ret_rows)
 {
     struct run *run = comparison->run;
-    char path[REMOTE_PATH_MAX];
+    char path[REMOTE_PATH_MAX], next[RUN_PLACE_MAX] = "";
     json_t *page, *row;
     size_t i;
     int result = 0;
-    snprintf(path, sizeof path, "/v1/ledger?after=%lld&limit=%d", (long long)after, PAGE);
+    snprintf(path, sizeof path, "/v1/ledger?limit=%d%s%s", PAGE, place[0] != '\0' ? "&after=" : "",
+             place);
     if (remote_get(run->options, path, &page, run->message) != 0)
         return -1;
     json_array_foreach(json_object_get(page, "rows"), i, row)
@@ -114,23 +125,35 @@ static int take_page(struct comparison *comparison, int64_t after, int64_t *ret_
         if (result == 0)
             result = take_row(comparison, row);
     }
-    const json_t *next = json_object_get(page, "next");
-    *ret_next = json_is_integer(next) ? json_integer_value(next) : -1;
-    if (result == 0 && json_is_integer(next) && *ret_next <= after) {
+    *ret_rows = json_array_size(json_object_get(page, "rows"));
+    *ret_more = json_is_true(json_object_get(page, "more"));
+    const bool goes_on = next_place(page, next) && (*ret_rows == 0 || strcmp(next, place) != 0);
+    if (result == 0 && *ret_more && !goes_on) {
         snprintf(run->message, sizeof run->message,
-                 "GET %s: its next page begins at %lld, not behind it", path, (long long)*ret_next);
+                 "GET %s: its next page begins at \"%s\", not behind it", path, next);
         result = -1;
     }
+    strcpy(place, next);
     json_decref(page);
     return result;
 }
 
+/* Reads to the end. Rows of a transaction that may still commit hold the others up: waits for it.
+ */
 static int take_rows(struct comparison *comparison)
 {
-    int64_t next = comparison->run->ledger_start;
+    char place[RUN_PLACE_MAX];
+    bool more = true;
+    size_t rows = 0;
     int result = 0;
-    while (next >= 0 && result == 0)
-        result = take_page(comparison, next, &next);
+    strcpy(place, comparison->run->ledger_start);
+    for (int waits = 0; more && result == 0 && waits <= ROW_WAITS_MAX;) {
+        result = take_page(comparison, place, &more, &rows);
+        if (rows == 0 && more && result == 0) {
+            steady_sleep_ms(COMPARISON_PAUSE_MS);
+            waits++;
+        }
+    }
     return result;
 }
 
@@ -339,11 +362,10 @@ int witness_judge(struct run *run, const struct witness *witness, struct verdict
 
 void witness_begin(struct run *run)
 {
-    char path[REMOTE_PATH_MAX];
     json_t *page;
-    snprintf(path, sizeof path, "/v1/ledger?after=%lld&limit=1", (long long)INT64_MAX);
-    if (remote_get(run->options, path, &page, run->message) != 0)
+    if (remote_get(run->options, "/v1/ledger?after=end&limit=1", &page, run->message) != 0)
         return;
-    run->ledger_start = json_integer_value(json_object_get(page, "last"));
+    if (!next_place(page, run->ledger_start))
+        run->ledger_start[0] = '\0';
     json_decref(page);
 }

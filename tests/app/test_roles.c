@@ -34,6 +34,10 @@ static const struct row rows[] = {
     {"POST", "/v1/transfers", "{\"from\":\"ann\",\"to\":\"bob\",\"amount\":1}", 401, 403, 403, 201},
     {"GET", "/v1/transactions/{}", NULL, 401, 200, 404, 404},
     {"GET", "/v1/ledger", NULL, 401, 403, 403, 200},
+    {"GET", "/v1/items/{}/ledger", NULL, 401, 403, 403, 200},
+    {"GET", "/v1/accounts/{}/ledger", NULL, 401, 200, 404, 200},
+    {"GET", "/v1/shop/{}/ledger", NULL, 401, 403, 403, 200},
+    {"GET", "/v1/orders", NULL, 401, 200, 200, 400},
     {"GET", "/v1/audit", NULL, 401, 403, 403, 200},
     {"GET", "/v1/guards", NULL, 401, 403, 403, 200},
     {"GET", "/metrics", NULL, 401, 403, 403, 200},
@@ -89,6 +93,7 @@ static void fill_path(const struct sandbox_server *server, enum who buyer, const
                      : strncmp(path, "/v1/accounts/", 13) == 0 ? "ann"
                      : strncmp(path, "/web/", 5) == 0          ? "style.css"
                      : strncmp(path, "/problems/", 10) == 0    ? "sold-out"
+                     : strncmp(path, "/v1/shop/", 9) == 0      ? "revenue"
                                                                : "key-of-ann");
     snprintf(ret, CALLERS_TEXT, "%.*s%.100s%s", brace != NULL ? (int)(brace - path) : 500, path,
              brace != NULL ? with : "", brace != NULL ? brace + 2 : "");
@@ -96,11 +101,11 @@ static void fill_path(const struct sandbox_server *server, enum who buyer, const
 
 static int64_t ledger_length(const struct sandbox_server *server, enum who who)
 {
-    struct raw_reply reply = callers_ask(server, who, "GET", "/v1/ledger?limit=1", NULL, NULL);
+    struct raw_reply reply = callers_ask(server, who, "GET", "/v1/ledger?after=end", NULL, NULL);
     json_t *json = json_loads(reply.body, 0, NULL);
-    const json_t *last = json_object_get(json, "last");
-    assert_true(json_is_integer(last));
-    const int64_t length = json_integer_value(last);
+    const json_t *end = json_object_get(json, "next"); /* SQLite: the id of the last row */
+    assert_true(json_is_string(end));
+    const int64_t length = atoll(json_string_value(end));
     json_decref(json);
     raw_free(&reply);
     return length;

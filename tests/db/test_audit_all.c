@@ -197,55 +197,6 @@ static void audits_of_one_snapshot_agree(void **state)
     assert_true(fixture_audit(fixture, "account:b").ok);
 }
 
-struct page {
-    size_t n;
-    int64_t first, last;
-    char resource[DB_RESOURCE_MAX + 1]; /* of the last row */
-};
-
-static int note_row(void *arg, const db_ledger_row *row)
-{
-    struct page *page = arg;
-    assert_true(row->id > page->last); /* ascending, after the requested id */
-    page->first = page->n++ == 0 ? row->id : page->first;
-    page->last = row->id;
-    memcpy(page->resource, row->resource, sizeof page->resource);
-    return 0;
-}
-
-/* Rows of all resources: none twice, none missing, and the end is known. */
-static void the_ledger_is_read_page_by_page(void **state)
-{
-    enum { ROWS = 2 * DB_LEDGER_MAX + 8 };
-    struct fixture *fixture = *state;
-    struct page page = {0};
-    int64_t last = -1;
-    assert_int_equal(DB_OK, db_read_ledger(fixture->reader, 0, 10, note_row, &page, &last));
-    assert_int_equal(last, 0);
-    assert_int_equal(page.n, 0);
-    fixture_sql(fixture,
-                "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before,"
-                " after, fence, guard, instance, kind, at_us) WITH RECURSIVE n (i) AS (SELECT 1"
-                " UNION ALL SELECT i + 1 FROM n WHERE i < 2006)"
-                " SELECT 'account:a', 1, i, 't', 0, 0, 0, 0, '', '', 'change', 0 FROM n");
-    fixture_account(fixture, "last", 1);
-    size_t seen = 0;
-    static const size_t sizes[] = {DB_LEDGER_MAX, DB_LEDGER_MAX, 8, 0};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        page.n = 0;
-        assert_int_equal(DB_OK, db_read_ledger(fixture->reader, page.last, 5 * DB_LEDGER_MAX,
-                                               note_row, &page, &last));
-        assert_int_equal(page.n, sizes[i]);
-        seen += page.n;
-        assert_int_equal(page.last == last, seen == ROWS);
-    }
-    assert_string_equal(page.resource, "shop:equity");
-    page = (struct page){.last = last - 3};
-    assert_int_equal(DB_OK, db_read_ledger(fixture->reader, last - 3, 2, note_row, &page, &last));
-    assert_int_equal(page.n, 2);
-    assert_int_equal(page.last, last - 1);
-}
-
 /* Sums the paid orders of the item's former epochs. */
 static void what_payments_of_former_epochs_moved_is_counted(void **state)
 {
@@ -277,7 +228,6 @@ int main(void)
         TEST(judged_with_all_others_or_alone_a_resource_gets_the_same_verdict),
         TEST(what_fills_several_pages_is_seen_to_its_end),
         TEST(audits_of_one_snapshot_agree),
-        TEST(the_ledger_is_read_page_by_page),
         TEST(what_payments_of_former_epochs_moved_is_counted),
     };
     return RUN_ON_BOTH_ENGINES(tests);

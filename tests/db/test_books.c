@@ -171,10 +171,12 @@ static void another_program_computes_the_same_hash(void **state)
 {
     struct fixture *fixture = *state;
     db_ledger_row row;
-    int64_t last;
+    db_feed_place place = {0};
+    bool more;
     char command[1024], hash[DB_HASH_LENGTH + 1] = "";
     fixture_account(fixture, "a", -7);
-    assert_int_equal(DB_OK, db_read_ledger(fixture->reader, 0, 1, keep_first, &row, &last));
+    assert_int_equal(DB_OK,
+                     db_read_ledger(fixture->reader, &place, 1, keep_first, &row, &place, &more));
     snprintf(command, sizeof command,
              "printf '\\naccount:a\\n1\\nreset\\taccount:a:1\\n-7\\n0\\n-7\\n0\\n0\\nnone\\ntest\\n"
              "reset\\n\\nshop:equity\\n\\n\\n%lld\\n' | sha256sum",

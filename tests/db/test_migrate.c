@@ -190,10 +190,11 @@ static int keep_row(void *arg, const db_ledger_row *row)
 
 static void read_rows(struct fixture *fixture, struct rows *ret)
 {
-    int64_t last;
+    db_feed_place place = {0};
+    bool more;
     ret->n = 0;
-    assert_int_equal(DB_OK,
-                     db_read_ledger(fixture->reader, 0, DB_LEDGER_MAX, keep_row, ret, &last));
+    assert_int_equal(
+        DB_OK, db_read_ledger(fixture->reader, &place, DB_PAGE_MAX, keep_row, ret, &place, &more));
 }
 
 static void the_ledger_says_what_the_old_one_knew(void **state)

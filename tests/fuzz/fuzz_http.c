@@ -82,7 +82,7 @@ static void check_question(const struct op *op)
     if (op->kind == OP_CHANGE_BALANCE)
         FUZZ_CHECK(op->amount >= -INT64_MAX);
     if (op->kind == OP_GET_LEDGER)
-        FUZZ_CHECK(op->after >= 0 && op->limit >= 1 && op->limit <= DB_LEDGER_MAX);
+        FUZZ_CHECK(op->limit >= 1 && op->limit <= DB_PAGE_MAX);
 }
 
 static void reply(struct op *op)

@@ -95,6 +95,12 @@ static int each_ledger(void *rows, const db_ledger_row *row)
     return ++*(int *)rows > 100;
 }
 
+static int each_order(void *rows, const db_order *order)
+{
+    FUZZ_CHECK(strlen(order->id) <= DB_ID_MAX);
+    return ++*(int *)rows > 100;
+}
+
 static int each_audit(void *rows, const db_audit_row *row)
 {
     FUZZ_CHECK(strlen(row->resource) <= DB_RESOURCE_MAX);
@@ -138,7 +144,10 @@ static void read_one(db *store, db_reader *reader, int what)
     db_answer answer = {.key = ""};
     db_expired after = {.id = ""}, expired[3];
     bool found[3];
-    int64_t numbers[3], last;
+    int64_t numbers[3];
+    db_feed_place place = {0};
+    const db_chain_place chain = {0};
+    bool more;
     size_t n;
     int rows = 0;
     db_error error = {.message = ""};
@@ -174,7 +183,10 @@ static void read_one(db *store, db_reader *reader, int what)
             FUZZ_CHECK(n <= 3);
         break;
     case 7:
-        check_status(db_read_ledger(reader, 0, 10, each_ledger, &rows, &last));
+        check_status(db_read_ledger(reader, &place, 10, each_ledger, &rows, &place, &more));
+        check_status(db_feed_end(reader, &place));
+        check_status(db_read_statement(reader, "item:1", &chain, 10, each_ledger, &rows, &more));
+        check_status(db_read_orders(reader, "u1", NULL, 10, each_order, &rows, &more));
         break;
     case 8:
         rows = 0;

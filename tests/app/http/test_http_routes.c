@@ -144,16 +144,19 @@ static void ledger_takes_a_cursor_and_a_length(void **state)
     (void)state;
     static const struct {
         const char *query;
-        int64_t after, limit;
-    } good[] = {{"", 0, 100},
-                {"?after=17", 17, 100},
-                {"?limit=1000", 0, 1000},
-                {"?after=9223372036854775807&limit=1", INT64_MAX, 1},
-                {"?limit=2&after=3", 3, 2}};
-    static const char *const bad[] = {
-        "?after=-1",        "?after=",     "?after=1x",
-        "?limit=0",         "?limit=1001", "?after=9223372036854775808",
-        "?resource=item:1", "?after=+1",   "?after=1&x=2"};
+        const char *after;
+        int64_t limit;
+    } good[] = {{"", "", 100},
+                {"?after=17", "17", 100},
+                {"?after=749.17", "749.17", 100},
+                {"?limit=1000", "", 1000},
+                {"?after=end&limit=1", "end", 1},
+                {"?limit=2&after=3", "3", 2}};
+    static const char *const bad[] = {"?after=",      "?after=1+2",
+                                      "?limit=0",     "?limit=1001",
+                                      "?limit=",      "?resource=item:1",
+                                      "?after=1&x=2", "?user=u1",
+                                      "?after=1%2e2", "?limit=9223372036854775808"};
     struct raw_reply reply;
     struct op op;
     char target[100];
@@ -163,7 +166,7 @@ static void ledger_takes_a_cursor_and_a_length(void **state)
         raw_free(&reply);
         stub_last(fixture.service, &op);
         assert_int_equal(op.kind, OP_GET_LEDGER);
-        assert_int_equal(op.after, good[i].after);
+        assert_string_equal(op.after, good[i].after);
         assert_int_equal(op.limit, good[i].limit);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

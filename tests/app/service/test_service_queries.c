@@ -121,36 +121,144 @@ static void order_that_read_before_a_reset_is_decided_again(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
+/* Reads a list from its start, a row a page; the service says when it ends. Returns the rows. */
+static json_t *read_list(enum op_kind kind, const char *id, const char *user)
+{
+    struct op op;
+    char after[sizeof op.after] = "";
+    json_t *rows = json_array();
+    for (bool more = true; more;) {
+        op_make(&op, kind, id, user, 0, 0);
+        strcpy(op.after, after);
+        op.limit = 1;
+        assert_int_equal(op_run(rig.service, &op), 200);
+        json_t *page = json_loads(op.answer.body, 0, NULL), *shown = json_object_get(page, "rows");
+        assert_int_equal(json_array_size(shown), 1);
+        json_array_extend(rows, shown);
+        more = json_is_true(json_object_get(page, "more"));
+        const char *next = json_string_value(json_object_get(page, "next"));
+        assert_string_not_equal(next, after);
+        snprintf(after, sizeof after, "%s", next);
+        json_decref(page);
+        free(op.answer.body);
+    }
+    return rows;
+}
+
+static int64_t number_in(const json_t *rows, size_t i, const char *name)
+{
+    return json_integer_value(json_object_get(json_array_get(rows, i), name));
+}
+
 static void ledger_shows_its_rows_page_by_page(void **state)
 {
     (void)state;
     struct op op;
-    int64_t after = 0, seen = 0;
+    int64_t seen = 0;
     assert_int_equal(op_run(rig.service, op_put_account(&op, "paged", 7, "")), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "paged", "", -2, 0)), 201);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "other", 7, "")), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "paged", "", -1, 1)), 201);
-    for (json_t *next = NULL; !json_is_null(next);) {
-        op_make(&op, OP_GET_LEDGER, "", "", 0, 0);
-        op.after = after;
-        op.limit = 1;
-        assert_int_equal(op_run(rig.service, &op), 200);
-        json_t *document = json_loads(op.answer.body, 0, NULL);
-        const json_t *row = json_array_get(json_object_get(document, "rows"), 0);
-        assert_int_equal(json_array_size(json_object_get(document, "rows")), 1);
-        assert_true(json_integer_value(json_object_get(row, "id")) > after);
-        after = json_integer_value(json_object_get(row, "id"));
-        seen += strcmp(json_string_value(json_object_get(row, "resource")), "account:paged") == 0;
-        next = json_object_get(document, "next");
-        assert_true(json_is_null(next) || json_integer_value(next) == after);
-        assert_int_equal(json_is_null(next),
-                         after == json_integer_value(json_object_get(document, "last")));
-        if (json_is_null(next))
-            assert_int_equal(json_integer_value(json_object_get(row, "after")), 1); /* shop:cash */
-        next = json_is_null(next) ? json_null() : json_true(); /* both outlive the document */
-        json_decref(document);
-        free(op.answer.body);
+    json_t *rows = read_list(OP_GET_LEDGER, "", "");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(rows, i), "resource"));
+        assert_true(i == 0 || number_in(rows, i, "id") > number_in(rows, i - 1, "id"));
+        seen += strcmp(name, "account:paged") == 0;
     }
     assert_int_equal(seen, 3);
+    json_decref(rows);
+}
+
+static void statements_have_the_rows_of_one_resource(void **state)
+{
+    (void)state;
+    struct op op;
+    static const int64_t after[] = {7, 5, 4, 9};
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 7, "")), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "aa", 1, "")), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "a", "", -2, 0)), 201);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "a", "", -1, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 9, "")), 200);
+    json_t *rows = read_list(OP_GET_ACCOUNT_LEDGER, "a", "");
+    assert_int_equal(json_array_size(rows), 4); /* also those before the reset */
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(number_in(rows, i, "after"), after[i]);
+    json_decref(rows);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ACCOUNT_LEDGER, "none", "", 0, 0)),
+                     404);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM_LEDGER, "a", "", 0, 0)), 404);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_SHOP_LEDGER, "a", "", 0, 0)), 404);
+}
+
+static void a_buyer_sees_own_keys_in_a_statement_and_no_other(void **state)
+{
+    (void)state;
+    static const char *const shown[] = {"", "mine", ""};
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "ann", 7, "")), 200);
+    op_make(&op, OP_CHANGE_BALANCE, "ann", "", 1, 0);
+    strcpy(op.caller, "ann");
+    op_set_key(&op, "mine");
+    assert_int_equal(op_run(rig.service, &op), 201);
+    op_make(&op, OP_CHANGE_BALANCE, "ann", "", 1, 1);
+    strcpy(op.caller, "anna");
+    op_set_key(&op, "hers");
+    assert_int_equal(op_run(rig.service, &op), 201);
+    op_make(&op, OP_GET_ACCOUNT_LEDGER, "ann", "", 0, 0);
+    strcpy(op.caller, "ann");
+    op.own_only = true;
+    op.limit = 10;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    json_t *page = json_loads(op.answer.body, 0, NULL);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(json_string_value(json_object_get(
+                                json_array_get(json_object_get(page, "rows"), i), "txn_id")),
+                            shown[i]);
+    json_decref(page);
+    strcpy(op.caller, "bob");
+    assert_int_equal(op_run(rig.service, &op), 404);
+    free(op.answer.body);
+}
+
+static void orders_of_a_user_come_from_new_to_old(void **state)
+{
+    (void)state;
+    enum { ORDERS = 5 };
+    struct op op;
+    char ids[ORDERS][DB_ID_MAX + 1];
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 50, "")), 200);
+    for (int i = 0; i < 2 * ORDERS; i++) {
+        op_make(&op, OP_PLACE_ORDER, "1", i % 2 ? "other" : "mine", 1, i);
+        assert_int_equal(op_run(rig.service, &op), 201);
+        if (i % 2 == 0)
+            assert_true(answer_text(&op, "order_id", ids[i / 2], sizeof ids[0]));
+    }
+    json_t *rows = read_list(OP_LIST_ORDERS, "", "mine");
+    assert_int_equal(json_array_size(rows), ORDERS);
+    for (size_t i = 0; i < ORDERS; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(rows, i), "order_id")),
+                            ids[ORDERS - 1 - i]);
+    json_decref(rows);
+}
+
+static void a_cursor_of_another_list_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op_kind kind;
+        const char *after;
+    } bad[] = {{OP_GET_LEDGER, "1.2.3"},        {OP_GET_LEDGER, "x"},
+               {OP_GET_LEDGER, "1."},           {OP_GET_LEDGER, "9223372036854775808"},
+               {OP_GET_ACCOUNT_LEDGER, "1"},    {OP_GET_ACCOUNT_LEDGER, "1.2"},
+               {OP_GET_ACCOUNT_LEDGER, "1..2"}, {OP_GET_ACCOUNT_LEDGER, "end"}};
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 7, "")), 200);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        op_make(&op, bad[i].kind, "a", "", 0, 0);
+        strcpy(op.after, bad[i].after);
+        op.limit = 10;
+        assert_int_equal(op_run(rig.service, &op), 400);
+    }
 }
 
 static void audit_shows_each_resource_or_the_one_asked_for(void **state)
@@ -209,6 +317,10 @@ int main(void)
         CLAIM(order_that_read_before_a_reset_is_decided_again),
         CLAIM(audit_shows_each_resource_or_the_one_asked_for),
         CLAIM(ledger_shows_its_rows_page_by_page),
+        CLAIM(statements_have_the_rows_of_one_resource),
+        CLAIM(a_buyer_sees_own_keys_in_a_statement_and_no_other),
+        CLAIM(orders_of_a_user_come_from_new_to_old),
+        CLAIM(a_cursor_of_another_list_is_refused),
         CLAIM(metrics_tell_what_was_done),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);

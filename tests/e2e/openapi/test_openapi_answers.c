@@ -30,7 +30,12 @@
 #define DOCUMENT "app/openapi.json"
 #define BUYER    "Authorization: Bearer buyer-token-of-the-test\r\n"
 
-enum { ORDERS_MAX = 8, PATH_MAX_BYTES = 256, JUDGE_WAIT_MS = 240000 };
+enum {
+    ORDERS_MAX = 8,
+    PATH_MAX_BYTES = 256,
+    CROWD = 64 /* with this queue */,
+    JUDGE_WAIT_MS = 240000
+};
 
 static struct shop shop;
 /* With tokens; without --demo; store and lock server away. */
@@ -49,8 +54,8 @@ static int open_services(void **state)
 {
     char token[SANDBOX_TEXT_MAX + 32], db[SANDBOX_TEXT_MAX + 32];
     (void)state;
-    if (shop_open(&shop, (const char *const[]){"--demo", "--wait-ms", "20000", "--close-orders-ms",
-                                               "3600000", NULL}) != 0)
+    if (shop_open(&shop, (const char *const[]){"--demo", "--wait-ms", "20000", "--queue-max", "128",
+                                               "--close-orders-ms", "3600000", NULL}) != 0)
         return -1;
     snprintf(token, sizeof token, "%s/token", sandbox_dir(shop.sandbox));
     FILE *out = fopen(token, "w");
@@ -145,6 +150,7 @@ static void refusals_of_every_operation(void **state)
         asked(421, shop.service, method, path, "Host: evil.example\r\n", NULL);
         asked(431, shop.service, method, path, large, NULL);
         asked(405, shop.service, "OPTIONS", path, "", NULL);
+        asked(411, shop.service, method, path, JSON_TYPE "Transfer-Encoding: chunked\r\n", NULL);
         if (takes_body)
             asked(415, shop.service, method, path, "Content-Type: text/plain\r\n", "{}");
         if (takes_body || strcmp(examples[i].operation, "events") == 0)
@@ -224,7 +230,52 @@ static void a_key_whose_request_runs(void **state)
     close(fd);
 }
 
-/* Their servers answer without the store. */
+/* -- a crowd -------------------------------------------------------------------------------------
+ */
+
+struct refused {
+    const char *path, *body;
+};
+static int crowds; /* so far */
+static struct reply reply;
+
+static bool are_in_flight(void *service)
+{
+    for (int i = 0; i < CROWD; i++) {
+        char path[64];
+        struct client client = {.port = ((struct sandbox_server *)service)->port, .fd = -1};
+        snprintf(path, sizeof path, "/v1/transactions/crowd-%d-%d", crowds, i);
+        client_call(&client, "GET", path, NULL, NULL, SHOP_WAIT_MS, &reply);
+        client_close(&client);
+        if (reply.status != 409)
+            return false;
+    }
+    return true;
+}
+
+/* So many requests wait for one lock that further ones about the same are refused. */
+static void crowd(struct sandbox_server *service, const char *lock, const char *path,
+                  const char *body, const struct refused *refused)
+{
+    struct client clients[CROWD];
+    char filled[PATH_MAX_BYTES], key[32];
+    crowds++;
+    assert_int_equal(redis_do(shop.redis, "SET %s other NX PX 600000", lock), 1);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(key, sizeof key, "crowd-%d-%d", crowds, i);
+        clients[i] = (struct client){.port = service->port, .fd = -1};
+        assert_int_equal(client_send(&clients[i], "POST", with_order(path, filled), key, body), 0);
+    }
+    assert_true(wait_until(are_in_flight, service, SHOP_WAIT_MS));
+    for (; refused->path != NULL; refused++)
+        asked(429, service, "POST", refused->path, KEY("one-more"), refused->body);
+    assert_int_equal(redis_do(shop.redis, "DEL %s", lock), 1);
+    for (int i = 0; i < CROWD; i++) {
+        assert_int_not_equal(client_read(&clients[i], SHOP_WAIT_MS, &reply), 0);
+        client_close(&clients[i]);
+    }
+}
+
 static bool needs_store(const char *operation)
 {
     static const char *const others[] = {"listGuards", "metrics", "live",     "events",
@@ -245,6 +296,22 @@ static void operations_without_their_store(void **state)
                   examples[i].body);
 }
 
+static void more_than_may_wait(void **state)
+{
+    (void)state;
+    static const char order[] = "{\"user_id\":\"u1\"}", change[] = "{\"amount\":1}";
+    static const struct refused
+        orders_refused[] = {{"/v1/items/1/orders", order}, {0}},
+        changes_refused[] = {{"/v1/accounts/u1/transactions", change},
+                             {"/v1/transfers", "{\"from\":\"u1\",\"to\":\"u2\",\"amount\":1}"},
+                             {0}},
+        payments_refused[] = {
+            {"/v1/orders/@A/payment", "{}"}, {"/v1/orders/@A/cancellation", "{}"}, {0}};
+    crowd(shop.service, "lock:item:1", "/v1/items/1/orders", order, orders_refused);
+    crowd(shop.service, "lock:account:u1", "/v1/accounts/u1/transactions", change, changes_refused);
+    crowd(shop.service, "lock:account:u1", "/v1/orders/@A/payment", "{}", payments_refused);
+}
+
 static void operations_without_the_right_token(void **state)
 {
     (void)state;
@@ -257,6 +324,7 @@ static void operations_without_the_right_token(void **state)
         if (!takes_token(e->operation, "buyerToken"))
             asked(403, guarded, method, e->path, BUYER KEY("token"), e->body);
     }
+    asked(403, guarded, "GET", "/v1/orders?user=another", BUYER, NULL);
 }
 
 static int change_store(const char *sql)
@@ -278,13 +346,15 @@ static int change_store(const char *sql)
 static void a_damaged_store(void **state)
 {
     (void)state;
+    asked(201, shop.service, "POST", "/v1/accounts/u1/transactions", KEY("k99"), "{\"amount\":1}");
     assert_true(shop_stop(shop.service));
     assert_int_equal(
-        change_store("CREATE TEMP TABLE copied AS SELECT * FROM ledger WHERE kind <> 'reset' AND"
-                     " resource NOT LIKE 'shop:%' LIMIT 1;"
-                     "UPDATE copied SET id = (SELECT max(id) + 1 FROM ledger), txn_id = 'fork';"
-                     "INSERT INTO ledger SELECT * FROM copied;"
-                     "UPDATE idempotency SET http_status = 9999"),
+        change_store(
+            "CREATE TEMP TABLE copied AS SELECT * FROM ledger WHERE resource = 'account:u1'"
+            " ORDER BY id DESC LIMIT 1;"
+            "UPDATE copied SET id = (SELECT max(id) + 1 FROM ledger), txn_id = 'fork';"
+            "INSERT INTO ledger SELECT * FROM copied;"
+            "UPDATE idempotency SET http_status = 9999"),
         SQLITE_OK);
     assert_int_equal(sandbox_restart(shop.service), 0);
     asked(200, shop.service, "GET", "/v1/audit", "", NULL);
@@ -367,6 +437,7 @@ int main(void)
         cmocka_unit_test(lessons_without_their_option),
         cmocka_unit_test(the_stream_of_events),
         cmocka_unit_test(a_key_whose_request_runs),
+        cmocka_unit_test(more_than_may_wait),
         cmocka_unit_test(operations_without_their_store),
         cmocka_unit_test(operations_without_the_right_token),
         cmocka_unit_test(a_damaged_store),

@@ -69,10 +69,14 @@ static json_t *told_ledger(const struct fake_service *service)
 
 void fake_tell_ledger(struct fake_service *service, const char *query, struct toy_reply *reply)
 {
-    long long after = 0, limit = 100;
-    sscanf(query, "after=%lld&limit=%lld", &after, &limit);
     json_t *told = told_ledger(service), *rows = json_array(), *row;
-    long long last = (long long)json_array_size(told), end = after;
+    const long long last = (long long)json_array_size(told);
+    const char *from = strstr(query, "after="), *at_most = strstr(query, "limit=");
+    const long long limit = at_most != NULL ? atoll(at_most + strlen("limit=")) : 100;
+    long long after = from != NULL ? atoll(from + strlen("after=")) : 0;
+    if (strstr(query, "after=end") != NULL)
+        after = last;
+    long long end = after;
     size_t i;
     json_array_foreach(told, i, row)
     {
@@ -81,8 +85,9 @@ void fake_tell_ledger(struct fake_service *service, const char *query, struct to
             end = (long long)i + 1;
         }
     }
-    json_t *answer = json_pack("{so so sI}", "rows", rows, "next",
-                               end < last ? json_integer(end) : json_null(), "last", last);
+    char next[24];
+    snprintf(next, sizeof next, "%lld", end);
+    json_t *answer = json_pack("{so ss sb}", "rows", rows, "next", next, "more", end < last);
     char *text = json_dumps(answer, 0);
     fake_answer(service, reply, 200, text);
     free(text);
