@@ -1,5 +1,6 @@
 /* What waits for a client that has gone ends at once and has no effect; what waits for others
  * stays. Audits are few, and end. */
+#include "answer.h"
 #include "business.h"
 #include "service_rig.h"
 #include "service_private.h"
@@ -125,6 +126,7 @@ static void few_audits_wait_and_the_gone_give_way(void **state)
     ops_wait(&more, 1);
     assert_int_equal(ops_count(audits, AUDITS, 0), AUDITS);
     assert_int_equal(more.answer.status, 200);
+    answer_free(&more.answer);
 }
 
 /* Audits may take minutes: a drain gives them a second. */
