@@ -288,7 +288,8 @@ static void say_two_holders(struct list *list, const char *one, const char *othe
 {
     const struct lab_result *result = list->result;
     for (int i = 0; i < result->n_events && result->hazard->subject != TRANSFER; i++)
-        if (is_at(&result->events[i], other, "lock.acquired") && holds(result, one, i) > 0) {
+        if (is_at(&result->events[i], other, "lock.acquired") && holds(result, one, i) > 0 &&
+            holds(result, other, i) == 0) { /* a re-entry goes in nowhere */
             say(list, TWO_HOLDERS, one, other, NULL, NULL, NULL);
             return;
         }

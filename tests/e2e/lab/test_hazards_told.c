@@ -296,6 +296,7 @@ static void narration_is_that_of_the_record(char *section)
     bool unlocked = false;
     for (char *line = strtok(section, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strncmp(line, "  - ", 4) == 0) {
+            assert_true(n_facts < json_array_size(facts));
             const char *text =
                 json_string_value(json_object_get(json_array_get(facts, n_facts++), "en"));
             assert_string_equal(line + 4, text);

@@ -100,6 +100,12 @@ static void two_are_inside_only_until_the_first_leaves(void **state)
     event("A", "lock.acquired", 0, 0);
     event("B", "lock.acquired", 0, 0);
     assert_string_equal(told("two-holders"), "B went in while A was still inside.");
+    event("A", "lock.acquired", 0, 0); /* again: it has been inside all the time */
+    struct lab_fact facts[LAB_FACTS_MAX];
+    int n_told = 0;
+    for (int i = lab_facts(&result, facts) - 1; i >= 0; i--)
+        n_told += strcmp(facts[i].id, "two-holders") == 0;
+    assert_int_equal(n_told, 1);
     static const char *const ends[] = {"lock.release", "killed", "rejected", "lost"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         record(&account, (struct run_outcome){0});
