@@ -82,7 +82,7 @@ static const char *take_line(struct token_list *tokens, char *line)
         return wrong;
     if (!read_hash(hash, token.hash))
         return "the hash is not 64 hexadecimal digits";
-    memcpy(token.caller.name, name, strlen(name) + 1);
+    strcpy(token.caller.name, name);
     return add(tokens, &token);
 }
 

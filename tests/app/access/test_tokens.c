@@ -1,5 +1,6 @@
 /* The tokens of a service: the file, its form and its mode, what is found, and a new file while
  * others ask. */
+#include "process.h"
 #include "tokens_private.h"
 
 #include <pthread.h>
@@ -106,7 +107,7 @@ static void the_whole_hash_counts(void **state)
 static void each_of_many_is_found(void **state)
 {
     (void)state;
-    enum { MANY = 1000 };
+    enum { MANY = 1024 }; /* the list is exactly full */
     char text[32], hex[BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE) + 1] = "";
     uint8_t hash[SHA256_DIGEST_SIZE];
     FILE *file = fopen(path, "we");
@@ -154,6 +155,8 @@ static void wrong_files_are_refused_by_line(void **state)
          ":1: the hash is not"},
         {"buyer ann abc\n", ":1: the hash is not"},
         {"buyer ann " OF_ABC "\noperator ann " OTHER "\n", "both buyer and operator"},
+        {"buyer ann " OTHER "\noperator bob " OF_ABC "\noperator ann " LIKE_ABC "\n",
+         "both buyer and operator"},
         {"buyer ann " OF_ABC "\nbuyer bob " OF_ABC_UPPER "\n", "the same token"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -200,13 +203,57 @@ static void what_is_no_file_is_refused(void **state)
 {
     (void)state;
     static const char *const files[] = {"/nonexistent/tokens", "/tmp", "/dev/null"};
+    static const char *const whats[] = {"No such file", "not a regular file", "not a regular file"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const struct tokens_source source = {.file = files[i], .operator_sha256 = ""};
         message[0] = '\0';
         tokens = tokens_open(&source, message, sizeof message);
         assert_null(tokens);
         assert_non_null(strstr(message, files[i]));
+        assert_non_null(strstr(message, whats[i]));
     }
+}
+
+static void the_longest_name_is_taken_and_none_is_not(void **state)
+{
+    (void)state;
+    static const char name[] = "0123456789012345678901234567890123456789012345678901234567890123";
+    char text[256], *empty[] = {"token", "buyer", ""};
+    struct caller caller;
+    assert_int_equal(strlen(name), TOKENS_NAME_MAX);
+    snprintf(text, sizeof text, "buyer %s %s\n", name, OF_ABC);
+    write_file(text);
+    tokens = open_file(false);
+    assert_non_null(tokens);
+    assert_int_equal(find("abc", &caller), TOKENS_OK);
+    assert_string_equal(caller.name, name);
+    assert_int_equal(tokens_make(3, empty), 2);
+}
+
+static void both_names_of_a_shared_token_are_told(void **state)
+{
+    (void)state;
+    write_file("buyer ann " OF_ABC "\nbuyer bob " OF_ABC "\n");
+    tokens = open_file(false);
+    assert_null(tokens);
+    assert_non_null(strstr(message, "ann"));
+    assert_non_null(strstr(message, "bob"));
+}
+
+static void files_are_closed(void **state)
+{
+    (void)state;
+    const int before = process_count_fds();
+    write_file("buyer ann " OF_ABC "\n");
+    tokens = open_file(false);
+    assert_non_null(tokens);
+    close_tokens(state);
+    write_file("nothing\n");
+    assert_null(open_file(false));
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_null(open_file(false));
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(process_count_fds(), before);
 }
 
 static void the_operator_of_the_environment_is_one_more(void **state)
@@ -315,6 +362,9 @@ int main(void)
         cmocka_unit_test_teardown(long_lines_are_refused, close_tokens),
         cmocka_unit_test_teardown(files_that_others_may_open_are_refused, close_tokens),
         cmocka_unit_test_teardown(what_is_no_file_is_refused, close_tokens),
+        cmocka_unit_test_teardown(the_longest_name_is_taken_and_none_is_not, close_tokens),
+        cmocka_unit_test_teardown(both_names_of_a_shared_token_are_told, close_tokens),
+        cmocka_unit_test_teardown(files_are_closed, close_tokens),
         cmocka_unit_test_teardown(the_operator_of_the_environment_is_one_more, close_tokens),
         cmocka_unit_test_teardown(without_tokens_an_open_service_looks_at_none, close_tokens),
         cmocka_unit_test_teardown(a_wrong_file_leaves_the_tokens_as_they_were, close_tokens),
