@@ -8,7 +8,7 @@
 
 enum {
     BITE_PAUSE_US = 100000, /* 640 keys a second */
-    PRUNE_PAUSE_US = 10000, /* after a bite with something to prune */
+    PRUNE_PAUSE_US = 50000, /* after a bite with something to prune: 30 us of a core for each key */
     REST_US_MIN = 100000,   /* after a sweep: an eighth of the retention */
     REST_US_MAX = 3600000000
 };
