@@ -1,5 +1,6 @@
 #include "upkeep_command.h"
 #include "config.h"
+#include "journal.h"
 #include "lab.h"
 #include "upkeep.h"
 
@@ -39,20 +40,35 @@ static int migrate(const struct config *config, const char *none)
     return report(status, &error);
 }
 
+static int export(const struct config *config, const char *format)
+{
+    db_error error;
+    (void)format; /* there is one */
+    return report(journal_write(config->db, config->db_shared, stdout, &error), &error);
+}
+
 static const struct command {
     const char *name, *argument; /* NULL: it has none */
     int (*run)(const struct config *config, const char *argument);
 } commands[] = {
     {"backup", "FILE", backup},
+    {"export", "--journal", export},
     {"migrate", NULL, migrate},
 };
+
+/* "FILE" is any text that is no setting; "--journal" is itself. */
+static bool is_argument(const struct command *command, const char *text)
+{
+    const char *wanted = command->argument;
+    return wanted == NULL || (wanted[0] == '-' ? strcmp(text, wanted) == 0 : text[0] != '-');
+}
 
 /* The settings follow: those of the service, of which a command needs few. */
 static int run(const struct command *command, int argc, char **argv)
 {
     const int taken = command->argument != NULL ? 2 : 1;
     struct config config;
-    if (argc <= taken || (command->argument != NULL && argv[2][0] == '-')) {
+    if (argc <= taken || !is_argument(command, argv[2])) {
         fprintf(stderr, "usage: seckilld %s %s [SETTING...]\n", command->name, command->argument);
         return USAGE;
     }

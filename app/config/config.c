@@ -103,7 +103,7 @@ static void read_flags(int argc, char **argv, bool shows_lab, struct command_lin
     const struct argp argp = {
         .options = options,
         .parser = take_option,
-        .args_doc = "\nbackup FILE\nmigrate",
+        .args_doc = "\nbackup FILE\nexport --journal\nmigrate",
         .doc = "Flash-sale and account-balance service with exchangeable locks.\v"
                "Each setting is taken from its flag, else from the environment (SECKILL_WAIT_MS "
                "for --wait-ms), else from the file, else it has its default."};
