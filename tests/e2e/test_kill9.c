@@ -1,6 +1,8 @@
 /* kill -9 of the service at random moments under load: what was answered is there after the
  * restart, unchanged and once; what was not answered can be decided by asking again with its key.
+ * At the end two auditors that are not ours accept its books.
  * 30 kills, 500 with TEST_FULL=1. Failures name the seed; SEED=n repeats its choices. */
+#include "journal_judges.h"
 #include "process.h"
 #include "shop.h"
 
@@ -205,6 +207,9 @@ static void kills_under_load(const char *lanes)
         free(clients[i].answers);
     }
     assert_true(shop_stop(shop.service));
+    char url[SANDBOX_TEXT_MAX + 32];
+    snprintf(url, sizeof url, "sqlite:%s/shop.db", sandbox_dir(shop.sandbox));
+    assert_true(journal_accepted(url, sandbox_dir(shop.sandbox)));
     shop_close(&shop);
 }
 

@@ -1,6 +1,7 @@
 /* kill -9 of the service at each of its system calls, from a request on until its answer. Started
  * again, the service gives the key its one answer. lib/service/kill_rig.h says what else must hold,
  * and which share of the calls is tried. */
+#include "journal_judges.h"
 #include "kill_rig.h"
 
 #include <setjmp.h>
@@ -98,6 +99,7 @@ static void a_request_killed_at_any_call_has_one_effect(void **state)
     }
     sandbox_signal(kill_rig.shop.service, SIGKILL);
     kill_judge(NULL, false);
+    assert_true(journal_accepted(kill_rig.books.url, kill_rig.books.folder));
 }
 
 static int open_sqlite_lanes(void **state)
