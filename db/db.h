@@ -20,6 +20,14 @@
  * tests nothing and may store an old version. tests/db/test_fence_order.c tries every order of two
  * turns of two and of three holders.
  *
+ * Guard: a write of an item or account also tests that the row still names the guard, and has the
+ * fence flag, under which it was read; a write of an order, that its item does. So nothing that was
+ * read under a former guard lands after a change of the guard (db_tx_set_item()), with or without
+ * the former guard's lock. If the guard changes and changes back, an unfenced write tests neither
+ * more nor less than one whose lock was lost: so who changes a guard holds the former one's lock. A
+ * fence and a version keep such a write out, as each change of the guard raises the version.
+ * tests/db/test_setting_order.c tries every order of two holders and up to two changes.
+ *
  * Undecided: DB_UNKNOWN says that a work may be committed already, may be committed later, or
  * never. A caller that keeps others away from the rows by a lock keeps the lock until db_settle()
  * says DB_OK: no lock is released before its transaction is known to be committed or known never
@@ -395,23 +403,26 @@ typedef struct db_put {
     int64_t expected_version; /* the version that was read: DB_CONFLICT unless the row still has it
                                  (fences, sql-version). -1: store whatever stands there (none, and
                                  locks without a fence) */
+    const char *item_guard;   /* orders: the guard that the item named when its lock was taken.
+                                 DB_INVALID without it, unless former_sale */
     bool former_sale;         /* orders: the item may have been reset since the order */
 } db_put;
 
 /* Store stock/balance, version and chain of *row as they stand in it, for the row's id and epoch:
- * DB_CONFLICT when the row was reset since, DB_NOT_FOUND when it is gone. */
+ * DB_CONFLICT when the row was reset since, or names another guard than *row, or has another fence
+ * flag; DB_NOT_FOUND when it is gone. */
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how);
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how);
 /* Order state and version, absolute like the others; other columns never change. DB_CONFLICT also
- * when the item was reset since the order (its guard may be another one by now), unless how says
- * former_sale; no reset of the item commits until this transaction ends. */
+ * when the item was reset since the order or has another guard, unless how says former_sale; no
+ * reset of the item and no change of its guard commits until this transaction ends. */
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 
 /* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and
  * fills stock/balance, version and chain of *row with what the row has now. The chain is still that
  * of the row before this change: db_tx_chain_item() stores the next one. DB_REFUSED when it would
- * fall below zero or leave 64 bits, DB_CONFLICT when the row is no longer of row->epoch,
- * DB_NOT_FOUND.
+ * fall below zero or leave 64 bits, DB_CONFLICT when the row is no longer of row->epoch
+ * and row->guard, DB_NOT_FOUND.
  */
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta);
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
@@ -419,9 +430,26 @@ db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
 db_status db_tx_chain_item(db_tx *tx, const db_item *row);
 db_status db_tx_chain_account(db_tx *tx, const db_account *row);
 /* One conditional UPDATE of an order's state, which fills state and version of *row; DB_REFUSED
- * when it is not in state `from`, DB_CONFLICT when the item was reset since (as above),
- * DB_NOT_FOUND. */
-db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
+ * when it is not in state `from`, DB_CONFLICT when the item was reset since or has another guard
+ * (as above), DB_NOT_FOUND. */
+db_status db_tx_move_order(db_tx *tx, db_order *row, const char *item_guard, db_order_state from,
+                           db_order_state to);
+
+/* Reads an item that db_tx_set_item() is to change. Nobody else writes it, or an order of it, until
+ * the transaction ends. */
+db_status db_tx_hold_item(db_tx *tx, const char *id, db_item *ret);
+/* A held row: stores its guard, price, per_user_limit, reserve_s and fence. Raises version, clears
+ * last_fence if `former_guard`, which it had, is another one, and writes a ledger row of kind
+ * setting (delta 0). Stock and epoch stay. Fills version, last_fence and chain of *row. DB_REFUSED,
+ * with the pieces that a user has in *ret_bought: some user has more in limited orders than the
+ * limit per user allows, and limit_falls. */
+typedef struct db_setting {
+    const char *former_guard, *guard_name, *instance,
+        *txn_id; /* of the ledger row: the last three */
+    bool limit_falls;
+    int64_t bought; /* out, with DB_REFUSED */
+} db_setting;
+db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting);
 
 /* Now, by the store's clock: of the machine on SQLite, of the server on PostgreSQL. There the
  * offset of the two clocks is measured when a connection opens. Unix microseconds. */

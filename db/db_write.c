@@ -66,6 +66,11 @@ static bool account_ok(const db_account *row)
            db_text_ok(row->chain, DB_HASH_LENGTH);
 }
 
+static bool guard_ok(const char *guard)
+{
+    return guard && db_text_ok(guard, DB_GUARD_MAX);
+}
+
 static bool state_ok(db_order_state state)
 {
     return (unsigned)state <= DB_REFUNDED;
@@ -118,37 +123,43 @@ db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
 
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->stock, row->version, row->epoch, row->chain};
+    const struct new_value value = {row->id,    row->stock, row->version, row->epoch,
+                                    row->chain, row->guard, row->fence};
     return item_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ITEMS, &value, how)
                                        : DB_INVALID;
 }
 
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->balance, row->version, row->epoch, row->chain};
+    const struct new_value value = {row->id,    row->balance, row->version, row->epoch,
+                                    row->chain, row->guard,   row->fence};
     return account_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ACCOUNTS, &value, how)
                                           : DB_INVALID;
 }
 
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->state, row->version, row->item_epoch, NULL};
-    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(row->state) || !put_ok(how))
+    const struct new_value value = {
+        .id = row->id, .value = row->state, .version = row->version, .epoch = row->item_epoch};
+    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(row->state) || !put_ok(how) ||
+        !(how->former_sale || guard_ok(how->item_guard)))
         return DB_INVALID;
     db_status status =
-        how->former_sale ? DB_OK : tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch);
+        how->former_sale ? DB_OK
+                         : tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch, how->item_guard);
     return status == DB_OK ? tx->engine->tx_put(tx, TABLE_ORDERS, &value, how) : status;
 }
 
 /* -- conditional changes ---------------------------------------------------------------------- */
 
 /* Neither below zero nor beyond 64 bits. */
-static db_status add(db_tx *tx, enum db_table table, const char *id, int64_t epoch, int64_t delta,
-                     struct added *ret)
+static db_status add(db_tx *tx, enum db_table table, const char *id, const char *guard,
+                     int64_t epoch, int64_t delta, struct added *ret)
 {
     if (delta == INT64_MIN) /* no value is large enough */
         return DB_REFUSED;
     const struct addition what = {.id = id,
+                                  .guard = guard,
                                   .epoch = epoch,
                                   .delta = delta,
                                   .least = -delta,
@@ -159,8 +170,9 @@ static db_status add(db_tx *tx, enum db_table table, const char *id, int64_t epo
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta)
 {
     struct added now;
-    db_status status =
-        item_ok(row) ? add(tx, TABLE_ITEMS, row->id, row->epoch, delta, &now) : DB_INVALID;
+    db_status status = item_ok(row)
+                           ? add(tx, TABLE_ITEMS, row->id, row->guard, row->epoch, delta, &now)
+                           : DB_INVALID;
     if (status == DB_OK) {
         row->stock = now.value;
         row->version = now.version;
@@ -172,8 +184,9 @@ db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta)
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta)
 {
     struct added now;
-    db_status status =
-        account_ok(row) ? add(tx, TABLE_ACCOUNTS, row->id, row->epoch, delta, &now) : DB_INVALID;
+    db_status status = account_ok(row)
+                           ? add(tx, TABLE_ACCOUNTS, row->id, row->guard, row->epoch, delta, &now)
+                           : DB_INVALID;
     if (status == DB_OK) {
         row->balance = now.value;
         row->version = now.version;
@@ -193,11 +206,13 @@ db_status db_tx_chain_account(db_tx *tx, const db_account *row)
                            : DB_INVALID;
 }
 
-db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
+db_status db_tx_move_order(db_tx *tx, db_order *row, const char *item_guard, db_order_state from,
+                           db_order_state to)
 {
-    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(from) || !state_ok(to))
+    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(from) || !state_ok(to) ||
+        !guard_ok(item_guard))
         return DB_INVALID;
-    db_status status = tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch);
+    db_status status = tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch, item_guard);
     if (status == DB_OK)
         status = tx->engine->tx_move_order(tx, row, from, to, &row->version);
     if (status == DB_OK)
@@ -342,6 +357,60 @@ db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, con
                                 now.version,    now.epoch, now.chain, guard,       instance};
     if (status == DB_OK)
         status = book_reset(tx, &reset);
+    if (status == DB_OK)
+        *row = now;
+    return status;
+}
+
+/* -- settings --------------------------------------------------------------------------------- */
+
+db_status db_tx_hold_item(db_tx *tx, const char *id, db_item *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_hold_item(tx, id, ret) : DB_NOT_FOUND;
+}
+
+static db_ledger_row setting_row(const db_tx *tx, const db_item *row, const db_setting *setting)
+{
+    db_ledger_row ret = {.kind = DB_KIND_SETTING,
+                         .before = row->stock,
+                         .after = row->stock,
+                         .version_before = row->version,
+                         .epoch = row->epoch,
+                         .at_us = db_tx_now_us(tx)};
+    snprintf(ret.resource, sizeof ret.resource, "item:%s", row->id);
+    snprintf(ret.txn_id, sizeof ret.txn_id, "%s", setting->txn_id);
+    snprintf(ret.guard, sizeof ret.guard, "%s", setting->guard_name);
+    snprintf(ret.instance, sizeof ret.instance, "%s", setting->instance);
+    return ret;
+}
+
+/* Orders of its users hold the item's row, so what they have bought stays as it is read. */
+static db_status limit_allows(db_tx *tx, const db_item *row, db_setting *setting)
+{
+    if (!setting->limit_falls)
+        return DB_OK;
+    db_status status = tx->engine->tx_most_bought(tx, row, &setting->bought);
+    return status == DB_OK && setting->bought > row->per_user_limit ? DB_REFUSED : status;
+}
+
+db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting)
+{
+    if (!item_ok(row) || !guard_ok(setting->former_guard) || !guard_ok(setting->guard_name) ||
+        !db_text_ok(setting->instance, DB_INSTANCE_MAX) ||
+        !db_name_ok(setting->txn_id, DB_KEY_MAX) || row->version == INT64_MAX)
+        return DB_INVALID;
+    db_status status = limit_allows(tx, row, setting);
+    if (status != DB_OK)
+        return status;
+    db_ledger_row ledger = setting_row(tx, row, setting);
+    db_item now = *row;
+    db_ledger_seal(&ledger, now.chain);
+    now.version++;
+    if (strcmp(now.guard, setting->former_guard) != 0)
+        now.last_fence = 0;
+    status = tx->engine->tx_set_item(tx, &now);
+    if (status == DB_OK)
+        status = tx->engine->tx_insert(tx, TABLE_LEDGER, &ledger);
     if (status == DB_OK)
         *row = now;
     return status;

@@ -27,11 +27,13 @@ struct new_value {
     const char *id;
     int64_t value, version, epoch; /* an order: its state, and its item's epoch */
     const char *chain;             /* NULL: an order has none */
+    const char *guard;             /* that it was read under; NULL: an order has none */
+    bool fenced;                   /* likewise */
 };
 
 /* A conditional change: value += delta if least <= value <= most. */
 struct addition {
-    const char *id;
+    const char *id, *guard;
     int64_t epoch, delta, least, most;
 };
 
@@ -94,9 +96,18 @@ typedef struct db_engine {
                              void *ret);
     db_status (*tx_read_bought)(db_tx *tx, const db_item *item, const char *user_id,
                                 int64_t *ret_quantity);
-    /* The order's item has this epoch and keeps it until the transaction ends. Else DB_CONFLICT; no
-     * such order: DB_NOT_FOUND. */
-    db_status (*tx_hold_epoch)(db_tx *tx, const char *order_id, int64_t item_epoch);
+    /* The order's item has this epoch and this guard, and keeps them until the transaction ends.
+     * Else DB_CONFLICT; no such order: DB_NOT_FOUND. */
+    db_status (*tx_hold_epoch)(db_tx *tx, const char *order_id, int64_t item_epoch,
+                               const char *item_guard);
+    /* Reads an item and locks it: it keeps its epoch and guard, and changes in no other
+     * transaction, until this one ends. */
+    db_status (*tx_hold_item)(db_tx *tx, const char *id, db_item *ret);
+    /* Stores guard, price, per_user_limit, reserve_s, fence, version, last_fence and chain of a row
+     * that is held. */
+    db_status (*tx_set_item)(db_tx *tx, const db_item *row);
+    /* The most pieces that one user has in limited orders of this epoch. */
+    db_status (*tx_most_bought)(db_tx *tx, const db_item *item, int64_t *ret_quantity);
     /* Items, accounts and orders. */
     db_status (*tx_put)(db_tx *tx, enum db_table table, const struct new_value *row,
                         const db_put *how);

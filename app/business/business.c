@@ -2,6 +2,7 @@
 #include "close_orders.h"
 #include "prune_keys.h"
 #include "reset.h"
+#include "setting.h"
 
 #include <stdlib.h>
 
@@ -32,11 +33,19 @@ static struct tasks *tasks_open(const struct section_base *base)
     return NULL;
 }
 
+static void put(struct section *section, struct op *op)
+{
+    if (op->kind == OP_PATCH_ITEM)
+        setting_patch(section, op);
+    else
+        reset_put(section, op);
+}
+
 const struct business business = {
 #define OPERATION(kind, name, metric, event) .changes[OP_##kind] = &name##_operation,
     OP_BUSINESS_MAP(OPERATION)
 #undef OPERATION
-        .put = reset_put,
+        .put = put,
     .tasks_open = tasks_open,
     .tasks_close = tasks_close,
 };

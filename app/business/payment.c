@@ -17,7 +17,7 @@ static bool uses(struct section *section, struct op *op)
 static bool is_open(struct section *section, struct op *op, const db_order *order)
 {
     int64_t epoch;
-    if (!section_epoch(section, op, order->item_id, &epoch))
+    if (!section_epoch(section, op, order, &epoch))
         return false;
     const char *why = order->state != DB_RESERVED      ? db_order_state_text(order->state)
                       : order->item_epoch != epoch     ? "of a sale that was reset"

@@ -1,11 +1,10 @@
 #include "reset.h"
+#include "admin.h"
 #include "answer.h"
 #include "away_log.h"
 #include "attempt.h"
 #include "point.h"
-#include "resource.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,83 +31,6 @@ static db_status write_reset(db_tx *tx, void *arg)
     reset->found = (reset->item ? reset->item->version : reset->account->version) - 1;
     reset->refused = !condition_holds(reset->condition, reset->found);
     return reset->refused ? DB_CONFLICT : DB_OK;
-}
-
-/* The guard that the request names. NULL: op has its problem. */
-static struct guard *wanted_guard(struct section *section, struct op *op)
-{
-    lk_error error;
-    struct guard *guard = guard_find(section->guards, op->guard);
-    if (!guard)
-        op_problem(op, PROBLEM_UNKNOWN_GUARD, "no guard %s; GET /v1/guards lists them", op->guard);
-    if (guard && guard->kind == GUARD_LOCK && !guard_client(guard, &error)) {
-        op_problem(op, PROBLEM_UNKNOWN_GUARD, "guard %s cannot be used here: %s", op->guard,
-                   error.message);
-        return NULL;
-    }
-    return guard;
-}
-
-/* Tells op that its condition does not hold for the row of this version. */
-static void refuse(struct op *op, int64_t version)
-{
-    if (version == 0)
-        op_problem(op, PROBLEM_CHANGED, "%s does not exist; nothing was written", op->id);
-    else
-        op_problem(op, PROBLEM_CHANGED,
-                   "%s exists, and its version is %" PRId64 "; nothing was written", op->id,
-                   version);
-    op->answer.version = version;
-}
-
-/* Guard and version of the row as it is now; no row: version 0. The guard's lock keeps out requests
- * that run under it. A request that slips through, because another PUT creates or resets the row at
- * this moment, finds a new epoch. */
-static db_status look(struct section *section, const struct op *op, char *ret_guard,
-                      int64_t *ret_version)
-{
-    union row_value row;
-    bool is_item = op->kind == OP_PUT_ITEM;
-    db_status status = is_item ? db_read_item(section->reader, op->id, &row.item)
-                               : db_read_account(section->reader, op->id, &row.account);
-    *ret_version = 0;
-    if (status == DB_OK) {
-        *ret_version = is_item ? row.item.version : row.account.version;
-        snprintf(ret_guard, DB_GUARD_MAX + 1, "%s", is_item ? row.item.guard : row.account.guard);
-    }
-    return status == DB_NOT_FOUND ? DB_OK : status;
-}
-
-/* False: op has its problem. A condition that does not hold now needs no lock. If the server of the
- * row's guard is away, a PUT of another guard goes on without the lock. A request that still runs
- * under the old guard finds the new epoch. */
-static bool acquire(struct section *section, struct op *op, const struct guard *wanted)
-{
-    char name[DB_GUARD_MAX + 1], resource[DB_RESOURCE_MAX + 1];
-    int64_t version;
-    section_clear(section);
-    db_status status = look(section, op, name, &version);
-    if (status == DB_OK && !condition_holds(&op->condition, version)) {
-        refuse(op, version);
-        return false;
-    }
-    if (status == DB_OK && version == 0)
-        return true;
-    if (status != DB_OK) {
-        op_problem(op, problem_of_store(status), "reading %s: %s", op->id, db_status_text(status));
-        return false;
-    }
-    struct guard *guard = guard_find(section->guards, name);
-    if (!guard || guard->kind != GUARD_LOCK)
-        return true;
-    resource_name(resource, op->kind == OP_PUT_ITEM ? "item" : "account", op->id);
-    lock_set_add(&section->locks, guard, resource);
-    enum problem problem = lock_set_acquire(&section->locks, op->deadline_us);
-    if (problem == PROBLEM_UNAVAILABLE && wanted != guard)
-        problem = PROBLEM_NONE;
-    if (problem != PROBLEM_NONE)
-        op_problem(op, problem, "%s; nothing was written", section->locks.message);
-    return problem == PROBLEM_NONE;
 }
 
 /* After an unknown outcome that is decided by now. True: the row has the epoch of this reset, and
@@ -148,7 +70,7 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         return true;
     }
     if (job.status == DB_CONFLICT && reset->refused) {
-        refuse(op, reset->found);
+        admin_refuse(op, reset->found);
         return false;
     }
     op_problem(op, problem_of_store(job.status), "writing %s: %s: %s", op->id,
@@ -208,8 +130,9 @@ void reset_put(struct section *section, struct op *op)
                    section->error.message);
         return;
     }
-    const struct guard *guard = wanted_guard(section, op);
-    if (!guard || !acquire(section, op, guard))
+    char former[DB_GUARD_MAX + 1];
+    const struct guard *guard = admin_wanted_guard(section, op);
+    if (!guard || !admin_acquire(section, op, guard, former))
         return;
     op_pass(op, OP_ACQUIRED);
     reset.guard = guard->info->name;

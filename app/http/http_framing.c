@@ -145,15 +145,15 @@ const char *framing_read(const char *method, const char *version, size_t head_by
     return read_length(ret);
 }
 
-bool framing_is_json(const struct http_value *content_type)
+static bool is_type(const struct http_value *content_type, const char *type)
 {
-    static const char json[] = "application/json", charset[] = "charset=";
+    static const char charset[] = "charset=";
     if (content_type->count == 0)
         return false;
     const char *p = content_type->text, *const end = p + content_type->length;
-    if ((size_t)(end - p) < sizeof(json) - 1 || strncasecmp(p, json, sizeof(json) - 1) != 0)
+    if ((size_t)(end - p) < strlen(type) || strncasecmp(p, type, strlen(type)) != 0)
         return false;
-    p += sizeof(json) - 1;
+    p += strlen(type);
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
     if (p == end)
@@ -168,6 +168,16 @@ bool framing_is_json(const struct http_value *content_type)
     const size_t left = (size_t)(end - p);
     return (left == 5 && strncasecmp(p, "utf-8", 5) == 0) ||
            (left == 7 && strncasecmp(p, "\"utf-8\"", 7) == 0);
+}
+
+bool framing_is_json(const struct http_value *content_type)
+{
+    return is_type(content_type, "application/json");
+}
+
+bool framing_is_patch(const struct http_value *content_type)
+{
+    return framing_is_json(content_type) || is_type(content_type, "application/merge-patch+json");
 }
 
 const char *framing_bearer(const struct http_value *authorization, size_t *ret_length)

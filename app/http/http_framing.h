@@ -41,6 +41,8 @@ const char *framing_read(const char *method, const char *version, size_t head_by
 
 /* True if value is application/json, with no other charset than utf-8. */
 bool framing_is_json(const struct http_value *content_type);
+/* The same, or application/merge-patch+json (RFC 7396). */
+bool framing_is_patch(const struct http_value *content_type);
 
 /* The token of "Bearer TOKEN" (RFC 6750, 2.1), borrowed. NULL without the header. Of another scheme
  * or a malformed token it is "", which nobody has. */

@@ -142,9 +142,8 @@ static void check_key(struct op *op, const struct http_value *value)
 /* An item or account: what has a version, and so an entity tag. */
 static bool has_tag(const struct route *route)
 {
-    return route->action == ROUTE_OPERATION &&
-           (route->kind == OP_GET_ITEM || route->kind == OP_GET_ACCOUNT ||
-            route->kind == OP_PUT_ITEM || route->kind == OP_PUT_ACCOUNT);
+    return route->action == ROUTE_OPERATION && route->kind >= OP_PUT_ITEM &&
+           route->kind <= OP_GET_ACCOUNT;
 }
 
 /* A PUT that is sent again must not act again. So it names the state that it replaces. */
@@ -189,7 +188,9 @@ static void check_head(const struct http *http, struct request *request,
         op_problem(op, PROBLEM_NOT_FOUND, "only a service with --demo or --lab takes resets");
     else if (head->body_bytes > HTTP_BODY_MAX)
         op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
-    else if (takes_body && head->body_bytes != 0 && !framing_is_json(&head->content_type))
+    else if (takes_body && head->body_bytes != 0 &&
+             !(route->kind == OP_PATCH_ITEM ? framing_is_patch
+                                            : framing_is_json)(&head->content_type))
         op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
     else if (route->canonical != NULL)
         check_key(op, &head->idempotency_key);

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AT(member) offsetof(struct op, member)
-#define PIECES_MAX 1000000000 /* pieces of one order, or of one user */
-#define ROWS_MAX   100        /* of a page that people read */
+#define AT(member)    offsetof(struct op, member)
+#define PIECES_MAX    1000000000 /* pieces of one order, or of one user */
+#define ROWS_MAX      100        /* of a page that people read */
+#define RESERVE_S_MAX 31536000
 
 /* who: ROLE_... without the prefix. A route cannot be written without it. */
 #define OPERATION(who, verb, pattern, what, op)                                                    \
@@ -22,7 +23,7 @@
             {"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, 0},                           \
             {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX, 0},        \
             {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},                                      \
-            {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, 31536000, 900},                  \
+            {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, RESERVE_S_MAX, 900},             \
         {                                                                                          \
             "fence", FIELD_BOOL, AT(fence), false, 0, 0, 0                                         \
         }                                                                                          \
@@ -40,6 +41,13 @@ const struct route routes[] = {
     {OPERATION(OPERATOR, "PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM), .conditional = true,
      .fields = ITEM_FIELDS},
     {OPERATION(NOBODY, "GET", "/v1/items/{}", ROUTE_ID, OP_GET_ITEM)},
+    {OPERATION(OPERATOR, "PATCH", "/v1/items/{}", ROUTE_ID, OP_PATCH_ITEM), .conditional = true,
+     .fields = {{"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, OP_UNCHANGED},
+                {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX,
+                 OP_UNCHANGED},
+                {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
+                {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, RESERVE_S_MAX, OP_UNCHANGED},
+                {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
     {OPERATION(OPERATOR, "POST", "/v1/items/{}/reset", ROUTE_ID, OP_PUT_ITEM), .lesson = true,
      .fields = ITEM_FIELDS},
     {OPERATION(BUYER, "POST", "/v1/items/{}/orders", ROUTE_ID, OP_PLACE_ORDER),

@@ -27,6 +27,7 @@
 #define OP_OTHER_MAP(X)                                                                            \
     X(PUT_ITEM, "put-item")       /* admin */                                                      \
     X(PUT_ACCOUNT, "put-account") /* admin */                                                      \
+    X(PATCH_ITEM, "patch-item")   /* admin */                                                      \
     X(GET_ITEM, "get-item")                                                                        \
     X(GET_ACCOUNT, "get-account")                                                                  \
     X(GET_ORDER, "get-order")                                                                      \
@@ -69,6 +70,8 @@ enum op_point {
         OP_POINT_COUNT
 };
 
+enum { OP_UNCHANGED = -1 }; /* a number that a PATCH does not have */
+
 struct answer {
     int status;           /* HTTP */
     enum problem problem; /* PROBLEM_NONE for a success */
@@ -105,7 +108,7 @@ struct op {
     int64_t amount;            /* quantity, signed amount, stock, balance */
     char after[DB_ID_MAX + 1]; /* lists: where the page begins, as the page before has it; "" */
     int64_t limit;             /* lists: rows at most */
-    /* OP_PUT_*, otherwise unused */
+    /* OP_PUT_* and OP_PATCH_ITEM, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];
     int8_t fence;               /* -1: the service's default */

@@ -60,6 +60,7 @@ static struct section_row *add_row(struct section *section, struct op *op, enum 
     struct section_row *row = make_room(section, resource);
     row->kind = kind;
     row->guard = guard;
+    snprintf(row->named, sizeof row->named, "%s", guard_name);
     row->changed = false;
     row->fence = 0;
     row->seen_fence = seen_fence;
@@ -142,17 +143,6 @@ db_order *section_order(struct section *section, struct op *op, const char *id)
     return row ? &row->now.order : NULL;
 }
 
-bool section_epoch(struct section *section, struct op *op, const char *item_id, int64_t *ret_epoch)
-{
-    db_item item;
-    db_status status = section->tx ? db_tx_read_item(section->tx, item_id, false, &item)
-                                   : db_read_item(section->reader, item_id, &item);
-    if (status != DB_OK)
-        return not_read(section, op, ROW_ITEM, item_id, status);
-    *ret_epoch = item.epoch;
-    return true;
-}
-
 /* Reads what each buyer of the batch has bought, in one query, when the first is asked about. */
 static db_status read_bought(struct section *section, const db_item *item)
 {
@@ -203,6 +193,24 @@ static struct section_row *row_of(struct section *section, const void *value)
     }
     assert(false && "a row of another section");
     return NULL;
+}
+
+bool section_epoch(struct section *section, struct op *op, const db_order *order,
+                   int64_t *ret_epoch)
+{
+    const struct section_row *row = row_of(section, order);
+    db_item item;
+    db_status status = section->tx ? db_tx_read_item(section->tx, order->item_id, false, &item)
+                                   : db_read_item(section->reader, order->item_id, &item);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ITEM, order->item_id, status);
+    if (strcmp(item.guard, row->named) != 0) { /* the lock that is held is the former guard's */
+        section->guard_changed = true;
+        section->status = DB_CONFLICT;
+        return false;
+    }
+    *ret_epoch = item.epoch;
+    return true;
 }
 
 /* Returns false. DB_REFUSED is the decision of sql-atomic. Any other status ends the section. */
@@ -303,7 +311,7 @@ static bool move_order(struct section *section, db_order *order, db_order_state 
 {
     struct section_row *row = row_of(section, order);
     if (row->guard->kind == GUARD_ATOMIC && !row->former_sale) {
-        db_status status = db_tx_move_order(section->tx, order, order->state, state);
+        db_status status = db_tx_move_order(section->tx, order, row->named, order->state, state);
         return status == DB_OK || refused(section, status);
     }
     int64_t none = 0;

@@ -44,8 +44,10 @@ db_item *section_item(struct section *section, struct op *op, const char *id);
 db_account *section_account(struct section *section, struct op *op, const char *id);
 db_order *section_order(struct section *section, struct op *op, const char *id);
 
-/* The item's epoch now: an order of an earlier one is history. False: the store failed. */
-bool section_epoch(struct section *section, struct op *op, const char *item_id, int64_t *ret_epoch);
+/* The epoch of the order's item now: an order of an earlier one is history. False: the store
+ * failed, or the item's guard has changed, and all begins again. */
+bool section_epoch(struct section *section, struct op *op, const db_order *order,
+                   int64_t *ret_epoch);
 /* Pieces of the item that op's buyer has ordered and not given back. False: the store failed. */
 bool section_bought(struct section *section, struct op *op, const db_item *item,
                     int64_t *ret_quantity);
@@ -96,6 +98,7 @@ struct section_row {
     char id[DB_ID_MAX + 1];
     char resource[DB_RESOURCE_MAX + 1];
     struct guard *guard;
+    char named[DB_GUARD_MAX + 1];      /* that guard, as its row (an order's item) names it */
     const lk_hold *hold;               /* NULL: the guard is no lock */
     char counter[DB_RESOURCE_MAX + 1]; /* of its fences in the store; an order uses its item's */
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
@@ -138,7 +141,7 @@ struct section_base {
 /* What a service does: a table that its caller hands in. */
 struct business {
     const struct operation *changes[OP_PUT_ITEM];        /* by kind */
-    void (*put)(struct section *section, struct op *op); /* answers an OP_PUT_* */
+    void (*put)(struct section *section, struct op *op); /* answers an OP_PUT_* or OP_PATCH_* */
     /* Starts the scheduled tasks; NULL: no memory or threads. Ends them; tasks may be NULL. */
     struct tasks *(*tasks_open)(const struct section_base *base);
     void (*tasks_close)(struct tasks *tasks);

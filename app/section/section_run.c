@@ -73,21 +73,21 @@ static db_status read_value(struct section *section, struct section_row *row)
               : db_read_order(reader, row->id, &row->read.order);
 }
 
-/* An order has its item's guard. A PUT that changes that guard also ends the item's epoch, and the
- * store then refuses the order's row. */
-static bool guard_changed(const struct section *section, const struct section_row *row)
+/* An order has its item's guard: section_epoch() looks at that, and so does the store when it
+ * writes the order. */
+static bool guard_changed(const struct section_row *row)
 {
     if (row->kind == ROW_ORDER)
         return false;
     const char *name = row->kind == ROW_ITEM ? row->read.item.guard : row->read.account.guard;
-    return guard_find(section->guards, name) != row->guard;
+    return strcmp(name, row->named) != 0;
 }
 
 static db_status read_row(struct section *section, struct section_row *row)
 {
     db_status status = read_value(section, row);
     row->now = row->read;
-    if (status == DB_OK && guard_changed(section, row)) {
+    if (status == DB_OK && guard_changed(row)) {
         section->guard_changed = true;
         return DB_CONFLICT;
     }

@@ -108,6 +108,7 @@ static db_put how_to_put(const struct section *section, const struct section_row
     const bool over_read = fence > 0 || row->guard->kind == GUARD_VERSION || row->former_sale;
     return (db_put){.fence = fence,
                     .expected_version = over_read ? version : -1,
+                    .item_guard = row->named,
                     .former_sale = row->former_sale};
 }
 

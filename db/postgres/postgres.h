@@ -264,7 +264,11 @@ db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
 db_status after_writes(const struct session *session, db_status status);
 
 /* postgres_write.c */
-db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch);
+db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch,
+                        const char *item_guard);
+db_status pg_hold_item(db_tx *tx, const char *id, db_item *ret);
+db_status pg_set_item(db_tx *tx, const db_item *row);
+db_status pg_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity);
 db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, const db_put *how);
 db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret);
 db_status pg_chain(db_tx *tx, enum db_table table, const char *id, const char *chain);

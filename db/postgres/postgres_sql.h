@@ -32,13 +32,13 @@
  * and the work is run again.
  *
  * $1 id, $2 value, $3 version, $4 epoch (orders: of the item), $5 fence (0: none), $6 expected
- * version (-1: any), $7 chain (not of orders) */
+ * version (-1: any); not of orders: $7 chain, $8 guard and $9 fence flag that it was read under */
 #define PUT_HOLDS "($6 = -1 OR version = $6) AND ($5 = 0 OR last_fence <= $5)"
-#define PUT_WHERE " WHERE id = $1 AND epoch = $4 AND " PUT_HOLDS
-/* HOLD_EPOCH keeps the epoch of an order's item until the transaction ends. Its key lock (13.3.2
- * Row-Level Locks) excludes only a reset: RESET_ITEM sets id, and so locks the row as for a new
- * key. LOCK_ITEM and the UPDATEs of a sale do not, so sales and payments of one item do not wait
- * for each other. */
+#define PUT_WHERE " WHERE id = $1 AND epoch = $4 AND guard = $8 AND fence = $9 AND " PUT_HOLDS
+/* HOLD_EPOCH keeps epoch and guard of an order's item until the transaction ends. Its key lock
+ * (13.3.2 Row-Level Locks) excludes only HOLD_ITEM, which resets and changes of settings begin
+ * with, and RESET_ITEM, which sets id. LOCK_ITEM and the UPDATEs of a sale do not, so sales and
+ * payments of one item do not wait for each other. */
 #define INT64_LARGEST    "9223372036854775807"
 #define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
 #define CLOCK_US         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -124,10 +124,10 @@
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \
     X(CLOSE_LISTS, "", "CLOSE ALL")                                                                \
-    X(PUT_ITEM, "tiiiiit",                                                                         \
+    X(PUT_ITEM, "tiiiiitti",                                                                       \
       "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, $5),"          \
       " chain = $7" PUT_WHERE)                                                                     \
-    X(PUT_ACCOUNT, "tiiiiit",                                                                      \
+    X(PUT_ACCOUNT, "tiiiiitti",                                                                    \
       "UPDATE accounts SET balance = $2, version = $3, last_fence = greatest(last_fence, $5),"     \
       " chain = $7" PUT_WHERE)                                                                     \
     X(CHAIN_ITEM, "tt", "UPDATE items SET chain = $2 WHERE id = $1")                               \
@@ -135,19 +135,32 @@
     X(PUT_ORDER, "tiiiii",                                                                         \
       "UPDATE orders SET state = $2, version = $3, last_fence = greatest(last_fence, $5)"          \
       " WHERE id = $1 AND item_epoch = $4 AND " PUT_HOLDS)                                         \
-    X(HOLD_EPOCH, "ti",                                                                            \
+    X(HOLD_EPOCH, "tit",                                                                           \
       "SELECT 1 FROM items WHERE id = (SELECT item_id FROM orders WHERE orders.id = $1)"           \
-      " AND epoch = $2 FOR KEY SHARE")                                                             \
-    X(WHY_ITEM, "t", "SELECT epoch, last_fence FROM items WHERE id = $1")                          \
-    X(WHY_ACCOUNT, "t", "SELECT epoch, last_fence FROM accounts WHERE id = $1")                    \
+      " AND epoch = $2 AND guard = $3 FOR KEY SHARE")                                              \
+    X(SET_ITEM, "ttiiiiiit",                                                                       \
+      "UPDATE items SET guard = $2, price = $3, per_user_limit = $4, reserve_s = $5, fence = $6,"  \
+      " version = $7, last_fence = $8, chain = $9 WHERE id = $1")                                  \
+    X(MOST_BOUGHT, "ti",                                                                           \
+      "SELECT coalesce(max(n), 0)::bigint FROM (SELECT sum(quantity) AS n FROM orders"             \
+      " WHERE item_id = $1 AND item_epoch = $2 AND counted_user <> '' AND state <= 1"              \
+      " GROUP BY counted_user) AS bought")                                                         \
+    X(WHY_ITEM, "tt",                                                                              \
+      "SELECT CASE WHEN guard = $2 THEN epoch ELSE 0 END, last_fence"                              \
+      " FROM items WHERE id = $1")                                                                 \
+    X(WHY_ACCOUNT, "tt",                                                                           \
+      "SELECT CASE WHEN guard = $2 THEN epoch ELSE 0 END, last_fence"                              \
+      " FROM accounts WHERE id = $1")                                                              \
     X(WHY_ORDER, "t", "SELECT item_epoch, last_fence FROM orders WHERE id = $1")                   \
-    X(ADD_ITEM, "tiiii", /* $4 and $5: smallest and largest value that $2 can be added to */       \
+    X(ADD_ITEM, "tiiiit", /* $4 and $5: smallest and largest value that $2 can be added to */      \
       "UPDATE items SET stock = stock + $2, version = version + 1"                                 \
-      " WHERE id = $1 AND epoch = $3 AND stock BETWEEN $4 AND $5 AND version < " INT64_LARGEST     \
+      " WHERE id = $1 AND epoch = $3 AND guard = $6"                                               \
+      " AND stock BETWEEN $4 AND $5 AND version < " INT64_LARGEST                                  \
       " RETURNING stock, version, chain")                                                          \
-    X(ADD_ACCOUNT, "tiiii",                                                                        \
+    X(ADD_ACCOUNT, "tiiiit",                                                                       \
       "UPDATE accounts SET balance = balance + $2, version = version + 1"                          \
-      " WHERE id = $1 AND epoch = $3 AND balance BETWEEN $4 AND $5 AND version < " INT64_LARGEST   \
+      " WHERE id = $1 AND epoch = $3 AND guard = $6"                                               \
+      " AND balance BETWEEN $4 AND $5 AND version < " INT64_LARGEST                                \
       " RETURNING balance, version, chain")                                                        \
     X(MOVE_ORDER, "tii",                                                                           \
       "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \

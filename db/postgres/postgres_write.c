@@ -33,17 +33,19 @@ static db_status ask_row(db_tx *tx, enum postgres_sql sql, const struct value *v
     return status;
 }
 
-/* Tells why a statement changed no row. */
-static db_status why_refused(db_tx *tx, enum db_table table, const char *id, int64_t epoch,
-                             int64_t fence, db_status otherwise)
+/* Tells why a statement changed no row. guard: that an item or account was read under; NULL for an
+ * order. */
+static db_status why_refused(db_tx *tx, enum db_table table, const char *id, const char *guard,
+                             int64_t epoch, int64_t fence, db_status otherwise)
 {
     static const enum postgres_sql why[] = {
         [TABLE_ITEMS] = SQL_WHY_ITEM,
         [TABLE_ACCOUNTS] = SQL_WHY_ACCOUNT,
         [TABLE_ORDERS] = SQL_WHY_ORDER,
     };
+    const struct value values[] = {VALUE_TEXT(id), VALUE_TEXT(guard)};
     int64_t row[2]; /* epoch, last_fence */
-    db_status status = ask_numbers(tx, why[table], &VALUE_TEXT(id), 1, row, 2);
+    db_status status = ask_numbers(tx, why[table], values, guard ? 2 : 1, row, 2);
     return status == DB_OK ? db_why_refused(row[0], row[1], epoch, fence, otherwise) : status;
 }
 
@@ -54,34 +56,36 @@ db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, co
         [TABLE_ACCOUNTS] = SQL_PUT_ACCOUNT,
         [TABLE_ORDERS] = SQL_PUT_ORDER,
     };
-    const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
-                                   VALUE_INT(row->version), VALUE_INT(row->epoch),
-                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version),
-                                   VALUE_TEXT(row->chain)};
-    db_status status = tx_write(tx, puts[table], values, row->chain ? 7 : 6, true);
+    const struct value values[] = {
+        VALUE_TEXT(row->id),    VALUE_INT(row->value),  VALUE_INT(row->version),
+        VALUE_INT(row->epoch),  VALUE_INT(how->fence),  VALUE_INT(how->expected_version),
+        VALUE_TEXT(row->chain), VALUE_TEXT(row->guard), VALUE_INT(row->fenced)};
+    db_status status = tx_write(tx, puts[table], values, row->chain ? 9 : 6, true);
     return status == DB_REFUSED
-               ? why_refused(tx, table, row->id, row->epoch, how->fence, DB_CONFLICT)
+               ? why_refused(tx, table, row->id, row->guard, row->epoch, how->fence, DB_CONFLICT)
                : status;
 }
 
-db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
+db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch, const char *item_guard)
 {
-    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch)};
+    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch),
+                                   VALUE_TEXT(item_guard)};
     db_status status = tx_write(tx, SQL_HOLD_EPOCH, values, VALUE_COUNT(values), true);
     return status == DB_REFUSED
-               ? why_refused(tx, TABLE_ORDERS, order_id, item_epoch, 0, DB_CONFLICT)
+               ? why_refused(tx, TABLE_ORDERS, order_id, NULL, item_epoch, 0, DB_CONFLICT)
                : status;
 }
 
 db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret)
 {
-    const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
+    const struct value values[] = {VALUE_TEXT(what->id),   VALUE_INT(what->delta),
                                    VALUE_INT(what->epoch), VALUE_INT(what->least),
-                                   VALUE_INT(what->most)};
+                                   VALUE_INT(what->most),  VALUE_TEXT(what->guard)};
     db_status status = ask_row(tx, table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT, values,
                                VALUE_COUNT(values), &added_type, ret);
-    return status == DB_NOT_FOUND ? why_refused(tx, table, what->id, what->epoch, 0, DB_REFUSED)
-                                  : status;
+    return status == DB_NOT_FOUND
+               ? why_refused(tx, table, what->id, what->guard, what->epoch, 0, DB_REFUSED)
+               : status;
 }
 
 db_status pg_chain(db_tx *tx, enum db_table table, const char *id, const char *chain)
@@ -97,7 +101,7 @@ db_status pg_move_order(db_tx *tx, const db_order *row, db_order_state from, db_
     const struct value values[] = {VALUE_TEXT(row->id), VALUE_INT(from), VALUE_INT(to)};
     db_status status = ask_numbers(tx, SQL_MOVE_ORDER, values, VALUE_COUNT(values), ret_version, 1);
     return status == DB_NOT_FOUND
-               ? why_refused(tx, TABLE_ORDERS, row->id, row->item_epoch, 0, DB_REFUSED)
+               ? why_refused(tx, TABLE_ORDERS, row->id, NULL, row->item_epoch, 0, DB_REFUSED)
                : status;
 }
 
@@ -135,6 +139,27 @@ db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_
     if (status == DB_OK && !was_there && epoch != 1)
         status = session_run_again(session, "the row was created meanwhile");
     return after_writes(session, status);
+}
+
+db_status pg_hold_item(db_tx *tx, const char *id, db_item *ret)
+{
+    return ask_row(tx, SQL_HOLD_ITEM, &VALUE_TEXT(id), 1, &row_types[TABLE_ITEMS], ret);
+}
+
+db_status pg_set_item(db_tx *tx, const db_item *row)
+{
+    const struct value values[] = {VALUE_TEXT(row->id),       VALUE_TEXT(row->guard),
+                                   VALUE_INT(row->price),     VALUE_INT(row->per_user_limit),
+                                   VALUE_INT(row->reserve_s), VALUE_INT(row->fence),
+                                   VALUE_INT(row->version),   VALUE_INT(row->last_fence),
+                                   VALUE_TEXT(row->chain)};
+    return tx_write(tx, SQL_SET_ITEM, values, VALUE_COUNT(values), false);
+}
+
+db_status pg_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity)
+{
+    const struct value values[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};
+    return ask_numbers(tx, SQL_MOST_BOUGHT, values, VALUE_COUNT(values), ret_quantity, 1);
 }
 
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,

@@ -302,7 +302,11 @@ db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user
                                 int64_t *ret_quantity);
 
 /* sqlite_write.c, sqlite_bulk_insert.c: the engine's writes */
-db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch);
+db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch,
+                            const char *item_guard);
+db_status sqlite_hold_item(db_tx *tx, const char *id, db_item *ret);
+db_status sqlite_set_item(db_tx *tx, const db_item *row);
+db_status sqlite_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity);
 db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row,
                      const db_put *how);
 db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what,

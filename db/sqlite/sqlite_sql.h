@@ -8,11 +8,11 @@
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
- * version (-1: any), ?7 chain (not of orders) */
+ * version (-1: any); not of orders: ?7 chain, ?8 guard and ?9 fence flag that it was read under */
 #define PUT_HOLDS "(?6 = -1 OR version = ?6) AND (?5 = 0 OR last_fence <= ?5)"
-#define PUT_WHERE " WHERE id = ?1 AND epoch = ?4 AND " PUT_HOLDS
-/* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
- * would turn an overflow into a floating point number. */
+#define PUT_WHERE " WHERE id = ?1 AND epoch = ?4 AND guard = ?8 AND fence = ?9 AND " PUT_HOLDS
+/* ?2 delta, ?3 epoch, ?6 guard, ?4 and ?5: smallest and largest value that the delta can be added
+ * to; SQLite would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
 
 #define BITE "64" /* DB_BITE */
@@ -71,17 +71,29 @@
       " WHERE id = ?1 AND item_epoch = ?4 AND " PUT_HOLDS)                                         \
     X(WRITE, HOLD_EPOCH,                                                                           \
       "SELECT 1 FROM items WHERE id = (SELECT item_id FROM orders WHERE orders.id = ?1)"           \
-      " AND epoch = ?2")                                                                           \
-    X(WRITE, WHY_ITEM, "SELECT epoch, last_fence FROM items WHERE id = ?1")                        \
-    X(WRITE, WHY_ACCOUNT, "SELECT epoch, last_fence FROM accounts WHERE id = ?1")                  \
+      " AND epoch = ?2 AND guard = ?3")                                                            \
+    X(WRITE, SET_ITEM,                                                                             \
+      "UPDATE items SET guard = ?2, price = ?3, per_user_limit = ?4, reserve_s = ?5, fence = ?6,"  \
+      " version = ?7, last_fence = ?8, chain = ?9 WHERE id = ?1")                                  \
+    X(WRITE, MOST_BOUGHT,                                                                          \
+      "SELECT coalesce(max(n), 0) FROM (SELECT sum(quantity) AS n FROM orders"                     \
+      " WHERE item_id = ?1 AND item_epoch = ?2 AND counted_user <> '' AND state <= 1"              \
+      " GROUP BY counted_user)")                                                                   \
+    X(WRITE, WHY_ITEM,                                                                             \
+      "SELECT CASE WHEN guard = ?2 THEN epoch ELSE 0 END, last_fence"                              \
+      " FROM items WHERE id = ?1")                                                                 \
+    X(WRITE, WHY_ACCOUNT,                                                                          \
+      "SELECT CASE WHEN guard = ?2 THEN epoch ELSE 0 END, last_fence"                              \
+      " FROM accounts WHERE id = ?1")                                                              \
     X(WRITE, WHY_ORDER, "SELECT item_epoch, last_fence FROM orders WHERE id = ?1")                 \
     X(WRITE, ADD_ITEM,                                                                             \
       "UPDATE items SET stock = stock + ?2, version = version + 1"                                 \
-      " WHERE id = ?1 AND epoch = ?3 AND stock BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT         \
-      " RETURNING stock, version, chain")                                                          \
+      " WHERE id = ?1 AND epoch = ?3 AND guard = ?6"                                               \
+      " AND stock BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT " RETURNING stock, version, chain")  \
     X(WRITE, ADD_ACCOUNT,                                                                          \
       "UPDATE accounts SET balance = balance + ?2, version = version + 1"                          \
-      " WHERE id = ?1 AND epoch = ?3 AND balance BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT       \
+      " WHERE id = ?1 AND epoch = ?3 AND guard = ?6"                                               \
+      " AND balance BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT                                    \
       " RETURNING balance, version, chain")                                                        \
     X(WRITE, MOVE_ORDER,                                                                           \
       "UPDATE orders SET state = ?3, version = version + 1 WHERE id = ?1 AND state = ?2"           \

@@ -3,16 +3,18 @@
 
 #include <time.h>
 
-/* Tells why a statement changed no row. */
-static db_status why_refused(struct conn *conn, enum db_table table, const char *id, int64_t epoch,
-                             int64_t fence, db_status otherwise)
+/* Tells why a statement changed no row. guard: that an item or account was read under; NULL for an
+ * order. */
+static db_status why_refused(struct conn *conn, enum db_table table, const char *id,
+                             const char *guard, int64_t epoch, int64_t fence, db_status otherwise)
 {
     static const enum sqlite_sql why[] = {
         [TABLE_ITEMS] = SQL_WHY_ITEM,
         [TABLE_ACCOUNTS] = SQL_WHY_ACCOUNT,
         [TABLE_ORDERS] = SQL_WHY_ORDER,
     };
-    sqlite3_stmt *statement = conn_bind(conn, why[table], &VALUE_TEXT(id), 1);
+    const struct value values[] = {VALUE_TEXT(id), VALUE_TEXT(guard)};
+    sqlite3_stmt *statement = conn_bind(conn, why[table], values, guard ? 2 : 1);
     db_status status = conn_step(conn, statement);
     if (status != DB_OK)
         return status; /* DB_NOT_FOUND, or trouble */
@@ -36,23 +38,25 @@ db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row
         [TABLE_ACCOUNTS] = SQL_PUT_ACCOUNT,
         [TABLE_ORDERS] = SQL_PUT_ORDER,
     };
-    const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
-                                   VALUE_INT(row->version), VALUE_INT(row->epoch),
-                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version),
-                                   VALUE_TEXT(row->chain)};
+    const struct value values[] = {
+        VALUE_TEXT(row->id),    VALUE_INT(row->value),  VALUE_INT(row->version),
+        VALUE_INT(row->epoch),  VALUE_INT(how->fence),  VALUE_INT(how->expected_version),
+        VALUE_TEXT(row->chain), VALUE_TEXT(row->guard), VALUE_INT(row->fenced)};
     struct conn *conn;
     db_status status = begin_write(tx, table, &conn);
     if (status == DB_OK)
-        status = conn_run(conn, conn_bind(conn, puts[table], values, row->chain ? 7 : 6));
+        status = conn_run(conn, conn_bind(conn, puts[table], values, row->chain ? 9 : 6));
     if (status != DB_OK || sqlite3_changes(conn->handle) == 1)
         return status;
-    return why_refused(conn, table, row->id, row->epoch, how->fence, DB_CONFLICT);
+    return why_refused(conn, table, row->id, row->guard, row->epoch, how->fence, DB_CONFLICT);
 }
 
-/* No other connection writes until the transaction ends, so the epoch stays. */
-db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
+/* No other connection writes until the transaction ends, so epoch and guard stay. */
+db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch,
+                            const char *item_guard)
 {
-    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch)};
+    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch),
+                                   VALUE_TEXT(item_guard)};
     struct conn *conn;
     db_status status = begin_write(tx, TABLE_ORDERS, &conn);
     if (status != DB_OK)
@@ -62,7 +66,7 @@ db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
     if (status == DB_OK)
         conn_done(statement);
     return status == DB_NOT_FOUND
-               ? why_refused(conn, TABLE_ORDERS, order_id, item_epoch, 0, DB_CONFLICT)
+               ? why_refused(conn, TABLE_ORDERS, order_id, NULL, item_epoch, 0, DB_CONFLICT)
                : status;
 }
 
@@ -81,9 +85,9 @@ static db_status run_returning(struct conn *conn, sqlite3_stmt *statement, int64
 db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret)
 {
     const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT;
-    const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
+    const struct value values[] = {VALUE_TEXT(what->id),   VALUE_INT(what->delta),
                                    VALUE_INT(what->epoch), VALUE_INT(what->least),
-                                   VALUE_INT(what->most)};
+                                   VALUE_INT(what->most),  VALUE_TEXT(what->guard)};
     struct conn *conn;
     db_status status = tx_begin_write(tx, &conn);
     if (status != DB_OK)
@@ -91,7 +95,7 @@ db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what
     sqlite3_stmt *statement = conn_bind(conn, sql, values, VALUE_COUNT(values));
     status = conn_step(conn, statement);
     if (status == DB_NOT_FOUND)
-        return why_refused(conn, table, what->id, what->epoch, 0, DB_REFUSED);
+        return why_refused(conn, table, what->id, what->guard, what->epoch, 0, DB_REFUSED);
     if (status == DB_OK) {
         status = conn_row(conn, statement, &added_type, ret);
         conn_done(statement);
@@ -119,7 +123,7 @@ db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from,
         status = run_returning(conn, conn_bind(conn, SQL_MOVE_ORDER, values, VALUE_COUNT(values)),
                                ret_version, 1);
     return status == DB_NOT_FOUND
-               ? why_refused(conn, TABLE_ORDERS, row->id, row->item_epoch, 0, DB_REFUSED)
+               ? why_refused(conn, TABLE_ORDERS, row->id, NULL, row->item_epoch, 0, DB_REFUSED)
                : status;
 }
 
@@ -141,6 +145,36 @@ db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *
         conn_done(statement);
     }
     return status;
+}
+
+db_status sqlite_hold_item(db_tx *tx, const char *id, db_item *ret)
+{
+    return sqlite_tx_read_row(tx, TABLE_ITEMS, id, true, ret);
+}
+
+db_status sqlite_set_item(db_tx *tx, const db_item *row)
+{
+    const struct value values[] = {VALUE_TEXT(row->id),       VALUE_TEXT(row->guard),
+                                   VALUE_INT(row->price),     VALUE_INT(row->per_user_limit),
+                                   VALUE_INT(row->reserve_s), VALUE_INT(row->fence),
+                                   VALUE_INT(row->version),   VALUE_INT(row->last_fence),
+                                   VALUE_TEXT(row->chain)};
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    return status == DB_OK
+               ? conn_run(conn, conn_bind(conn, SQL_SET_ITEM, values, VALUE_COUNT(values)))
+               : status;
+}
+
+db_status sqlite_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity)
+{
+    const struct value values[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};
+    struct conn *conn;
+    db_status status = begin_write(tx, TABLE_ORDERS, &conn);
+    return status == DB_OK
+               ? run_returning(conn, conn_bind(conn, SQL_MOST_BOUGHT, values, VALUE_COUNT(values)),
+                               ret_quantity, 1)
+               : status;
 }
 
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,

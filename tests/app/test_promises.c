@@ -60,6 +60,7 @@ static const struct question questions[] = {
     {"POST", "/v1/orders/{}/payment", NULL, "sql-row", true},
     {"POST", "/v1/orders/{}/cancellation", NULL, "sql-row", true},
     {"POST", "/v1/orders/{}/refund", NULL, "redis-token", true},
+    {"PATCH", "/v1/items/{}", "{\"price\":7}", "redis-token", true},
     {"PUT", "/v1/accounts/{}", "{\"balance\":7}", "redis-token", false},
     {"GET", "/v1/accounts/{}", NULL, "redis-token", false},
     {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "redis-token", false},

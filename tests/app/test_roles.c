@@ -21,6 +21,7 @@ struct row {
 static const struct row rows[] = {
     {"PUT", "/v1/items/{}", "{\"stock\":1000,\"price\":1}", 401, 403, 403, 201},
     {"GET", "/v1/items/{}", NULL, 200, 200, 200, 200},
+    {"PATCH", "/v1/items/{}", "{\"price\":1}", 401, 403, 403, 428},         /* no condition */
     {"POST", "/v1/items/{}/reset", "{\"stock\":1000}", 401, 403, 403, 404}, /* needs --demo */
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"ann\"}", 401, 201, 403, 201},
     {"GET", "/v1/orders/{}", NULL, 401, 200, 404, 200},

@@ -22,7 +22,7 @@ static void expect(struct calls *calls, db_status expected, db_status returned)
 /* A text without an end. */
 #define FILL(text) memset(text, 'x', sizeof(text))
 
-static const db_put any = {.expected_version = -1};
+static const db_put any = {.expected_version = -1, .item_guard = ""};
 
 static db_status bad_items(db_tx *tx, void *arg)
 {
@@ -49,7 +49,7 @@ static db_status bad_items(db_tx *tx, void *arg)
     expect(calls, DB_INVALID,
            db_tx_put_item(tx, &good, &(db_put){.fence = 1, .expected_version = -1}));
     expect(calls, DB_INVALID, db_tx_reset_item(tx, &row, long_text, "test"));
-    expect(calls, DB_INVALID, db_tx_reset_item(tx, &row, "none", long_text));
+    expect(calls, DB_INVALID, db_tx_reset_item(tx, &row, "", long_text));
     expect(calls, DB_REFUSED, db_tx_add_item(tx, &row, INT64_MIN));
     return DB_OK;
 }
@@ -74,7 +74,7 @@ static db_status bad_accounts(db_tx *tx, void *arg)
     expect(calls, DB_NOT_FOUND, db_tx_read_account(tx, "", false, &row));
     expect(calls, DB_INVALID, db_tx_put_account(tx, &good, &(db_put){.fence = -1}));
     expect(calls, DB_INVALID, db_tx_reset_account(tx, &row, long_text, "test"));
-    expect(calls, DB_INVALID, db_tx_reset_account(tx, &row, "none", long_text));
+    expect(calls, DB_INVALID, db_tx_reset_account(tx, &row, "", long_text));
     expect(calls, DB_REFUSED, db_tx_add_account(tx, &row, INT64_MIN));
     return DB_OK;
 }
@@ -97,9 +97,9 @@ static db_status bad_orders(db_tx *tx, void *arg)
     expect(calls, DB_INVALID, db_tx_put_order(tx, &nameless, &any));
     expect(calls, DB_INVALID, db_tx_put_order(tx, &stateless, &any));
     expect(calls, DB_INVALID, db_tx_put_order(tx, &good, &(db_put){.fence = -1}));
-    expect(calls, DB_INVALID, db_tx_move_order(tx, &nameless, DB_RESERVED, DB_PAID));
-    expect(calls, DB_INVALID, db_tx_move_order(tx, &row, no_state, DB_PAID));
-    expect(calls, DB_INVALID, db_tx_move_order(tx, &row, DB_RESERVED, no_state));
+    expect(calls, DB_INVALID, db_tx_move_order(tx, &nameless, "", DB_RESERVED, DB_PAID));
+    expect(calls, DB_INVALID, db_tx_move_order(tx, &row, "", no_state, DB_PAID));
+    expect(calls, DB_INVALID, db_tx_move_order(tx, &row, "", DB_RESERVED, no_state));
     expect(calls, DB_NOT_FOUND, db_tx_read_order(tx, "", false, &row));
     return DB_OK;
 }

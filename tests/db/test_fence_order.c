@@ -166,7 +166,8 @@ static int64_t fence_at(const struct step *step, size_t i)
 
 static db_status put_row(db_tx *tx, enum kind kind, union row row, int64_t fence)
 {
-    const db_put how = {.fence = fence, .expected_version = version_of(kind, &row)};
+    const db_put how = {
+        .fence = fence, .expected_version = version_of(kind, &row), .item_guard = ""};
     switch (kind) {
     case ITEM:
         row.item.version++;

@@ -143,7 +143,7 @@ struct order_job {
 static db_status meet(db_tx *tx, db_order *order, enum meeting meeting)
 {
     const db_item item = {.id = "1", .epoch = 1};
-    const db_put any = {.expected_version = -1};
+    const db_put any = {.expected_version = -1, .item_guard = ""};
     db_status status = DB_OK;
     int64_t bought = 1;
     if (meeting == BY_BOUGHT)
@@ -151,7 +151,7 @@ static db_status meet(db_tx *tx, db_order *order, enum meeting meeting)
     if (meeting == BY_READING)
         status = db_tx_read_order(tx, order->id, false, order);
     if (meeting == BY_MOVING)
-        status = db_tx_move_order(tx, order, DB_RESERVED, DB_PAID);
+        status = db_tx_move_order(tx, order, "", DB_RESERVED, DB_PAID);
     order->state = DB_PAID;
     if (meeting == BY_PUTTING)
         status = db_tx_put_order(tx, order, &any);

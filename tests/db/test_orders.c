@@ -1,7 +1,7 @@
 /* Orders, stored answers, tasks, and the length limits of texts. */
 #include "fixture.h"
 
-static const db_put any = {.expected_version = -1};
+static const db_put any = {.expected_version = -1, .item_guard = ""};
 
 static db_status work_insert_order(db_tx *tx, void *arg)
 {
@@ -41,7 +41,7 @@ struct move {
 static db_status work_move(db_tx *tx, void *arg)
 {
     struct move *move = arg;
-    return db_tx_move_order(tx, &move->row, move->from, move->to);
+    return db_tx_move_order(tx, &move->row, "", move->from, move->to);
 }
 
 static db_status work_put_order(db_tx *tx, void *arg)
@@ -112,7 +112,7 @@ static void an_order_state_can_be_put_under_fence_and_version(void **state)
     db_item item = fixture_item(fixture, "1", 10);
     insert_order(fixture, make_order("o1", &item, "u1", 1));
     struct move put = {.row = make_order("o1", &item, "u1", 1),
-                       .how = {.fence = 9, .expected_version = 0}};
+                       .how = {.fence = 9, .expected_version = 0, .item_guard = ""}};
     put.row.state = DB_PAID;
     put.row.version = 1;
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
@@ -138,9 +138,9 @@ static void an_order_of_a_former_sale_is_written_only_on_demand(void **state)
     assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_move, &put, NULL));
     put.row.state = DB_PAID;
     put.row.version = 1;
-    static const db_put ways[] = {{.expected_version = -1},
-                                  {.expected_version = 0},
-                                  {.fence = 1, .expected_version = 0},
+    static const db_put ways[] = {{.expected_version = -1, .item_guard = ""},
+                                  {.expected_version = 0, .item_guard = ""},
+                                  {.fence = 1, .expected_version = 0, .item_guard = ""},
                                   {.expected_version = 3, .former_sale = true}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         put.how = ways[i];

@@ -73,9 +73,9 @@ static db_status tx_read_bought(db_tx *tx, const db_item *item, const char *user
     return OR_FAIL(false, tx_read_bought(tx, item, user, ret));
 }
 
-static db_status tx_hold_epoch(db_tx *tx, const char *order, int64_t epoch)
+static db_status tx_hold_epoch(db_tx *tx, const char *order, int64_t epoch, const char *guard)
 {
-    return OR_FAIL(true, tx_hold_epoch(tx, order, epoch));
+    return OR_FAIL(true, tx_hold_epoch(tx, order, epoch, guard));
 }
 
 static db_status tx_put(db_tx *tx, enum db_table table, const struct new_value *row,

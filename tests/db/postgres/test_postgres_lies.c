@@ -102,7 +102,7 @@ static db_status work_add(db_tx *tx, void *arg)
     db_status status = db_tx_add_account(tx, &account, addition->delta);
     if (status == DB_OK)
         status = db_tx_read_order(tx, "o1", true, &order);
-    return status == DB_OK ? db_tx_move_order(tx, &order, DB_RESERVED, DB_RESERVED) : status;
+    return status == DB_OK ? db_tx_move_order(tx, &order, "", DB_RESERVED, DB_RESERVED) : status;
 }
 
 static db_status use_conditional(struct fixture *fixture, int i)
@@ -133,7 +133,7 @@ static db_status use_change(struct fixture *fixture, int i)
     snprintf(key, sizeof key, "k%d", i);
     struct change change = {.delta = -1,
                             .txn_id = key,
-                            .how = {.expected_version = -1},
+                            .how = {.expected_version = -1, .item_guard = ""},
                             .with_answer = true,
                             .account = {.id = "a", .balance = FIRST, .version = 1, .epoch = 1}};
     return db_run(fixture->store, work_change, &change, NULL);

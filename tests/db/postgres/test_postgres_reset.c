@@ -14,9 +14,9 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 
 enum way { PUT_ANY, PUT_OVER_READ, PUT_FENCED, MOVE, WAYS };
 static const db_put ways[] = {
-    [PUT_ANY] = {.expected_version = -1},
-    [PUT_OVER_READ] = {.expected_version = 0},
-    [PUT_FENCED] = {.fence = 1, .expected_version = 0},
+    [PUT_ANY] = {.expected_version = -1, .item_guard = ""},
+    [PUT_OVER_READ] = {.expected_version = 0, .item_guard = ""},
+    [PUT_FENCED] = {.fence = 1, .expected_version = 0, .item_guard = ""},
 };
 
 /* A transaction on its own thread. It can be stopped after its write. */
@@ -48,7 +48,7 @@ static db_status work_pay(db_tx *tx, void *arg)
     db_order order = actor->order;
     order.state = DB_PAID;
     order.version++;
-    db_status status = actor->way == MOVE ? db_tx_move_order(tx, &order, DB_RESERVED, DB_PAID)
+    db_status status = actor->way == MOVE ? db_tx_move_order(tx, &order, "", DB_RESERVED, DB_PAID)
                                           : db_tx_put_order(tx, &order, &ways[actor->way]);
     if (status == DB_OK)
         status = db_tx_read_order(tx, order.id, false, &order); /* the server executes the write */
