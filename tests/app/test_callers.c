@@ -83,6 +83,25 @@ static void an_order_is_for_the_user_of_the_token(void **state)
         callers_status(closed, OPERATOR, "POST", "/v1/items/i1/orders", "no-user", "{}"), 400);
 }
 
+static void a_list_of_orders_has_only_those_of_the_user(void **state)
+{
+    (void)state;
+    char order[CALLERS_TEXT];
+    callers_new_order(closed, ANN, order);
+    struct raw_reply anns = callers_ask(closed, ANN, "GET", "/v1/orders", NULL, NULL);
+    struct raw_reply bobs = callers_ask(closed, BOB, "GET", "/v1/orders", NULL, NULL);
+    assert_int_equal(anns.status, 200);
+    assert_int_equal(bobs.status, 200);
+    assert_non_null(strstr(anns.body, order));
+    assert_null(strstr(bobs.body, order));
+    assert_null(strstr(bobs.body, "\"ann\""));
+    raw_free(&anns);
+    raw_free(&bobs);
+    assert_int_equal(callers_status(closed, BOB, "GET", "/v1/orders?user=ann", NULL, NULL), 403);
+    assert_int_equal(callers_status(closed, OPERATOR, "GET", "/v1/orders?user=ann", NULL, NULL),
+                     200);
+}
+
 /* -- keys -------------------------------------------------------------------------------------- */
 
 /* Another request under a key that others have used: none of them learns of the others. */
@@ -172,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_order_is_answered_like_one_that_does_not_exist),
         cmocka_unit_test(an_order_is_for_the_user_of_the_token),
+        cmocka_unit_test(a_list_of_orders_has_only_those_of_the_user),
         cmocka_unit_test(a_key_belongs_to_its_caller),
         cmocka_unit_test(no_key_has_a_tab),
         cmocka_unit_test(the_command_refuses_what_the_file_would),
