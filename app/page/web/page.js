@@ -101,6 +101,7 @@ async function sellStruck(pane, reports) {
 async function sellOne(pane) {
   const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
   await post("/v1/demo/sales", { sales: [pane.terms], buyers, stock, connections, rate });
+  settled("service");
   return untilSold(pane);
 }
 

@@ -64,7 +64,7 @@ export class Pane {
   count(counters) {
     const done = counters.accepted + counters.decided_no + counters.failed;
     const now = performance.now();
-    if (this.counters && now > this.countedAt)
+    if (this.counters && now > this.countedAt && done >= this.done) // fewer: of an instance started anew
       this.rate = Math.round(((done - this.done) * 1000) / (now - this.countedAt));
     this.done = done;
     this.countedAt = now;
@@ -168,14 +168,15 @@ export class Pane {
     this.set("row", row);
     this.set("oversold", ended ? audit.oversold : left === undefined ? undefined : Math.max(0, -left));
     this.set("lost", audit?.lost_updates);
-    this.set("turnedAway", counters?.decided_no);
-    this.set("failures", counters?.failed);
+    const whole = counters?.initial >= 0 ? counters : undefined; // else of an instance that has not seen the beginning
+    this.set("turnedAway", whole?.decided_no);
+    this.set("failures", whole?.failed);
     const result = this.result;
     this.set("rate", result ? Math.round(result.load?.completed / result.load?.duration_s) : this.rate);
-    this.set("p50", counters?.p50_us ? duration(counters.p50_us) : undefined);
-    this.set("p99", counters?.p99_us ? duration(counters.p99_us) : undefined);
+    this.set("p50", whole?.p50_us ? duration(whole.p50_us) : undefined);
+    this.set("p99", whole?.p99_us ? duration(whole.p99_us) : undefined);
     this.set("p50Buyer", result?.latency_us?.p50 ? duration(result.latency_us.p50) : undefined);
-    root.querySelector(".latencies").textContent = this.latencies(counters?.p50_us);
+    root.querySelector(".latencies").textContent = this.latencies(whole?.p50_us);
     const chart = root.querySelector(".chart");
     chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–", row: row ?? "–" }));
     drawChart(chart, this.points, initial > 0 ? initial : 1);

@@ -71,6 +71,11 @@ static void a_lock_without_a_lease_is_seen_to_stand_on(void **state)
     assert_true(page_told(0, "no lease.*did not get in.*nobody will ever free it"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stuck' && /STUCK/.test(" PANE(
                                         0) ".querySelector('.verdict').textContent)"));
+    /* what the new instance counts is not what the sale was */
+    assert_true(browser_is(browser, "[...document.querySelectorAll('[data-is=rate], [data-is=p50], "
+                                    "[data-is=turnedAway]')].every(figure => "
+                                    "!/−/.test(figure.textContent))"));
+    assert_true(browser_is(browser, PANE(0) ".querySelector('[data-is=p50]').textContent === '–'"));
     /* a colour of its own */
     assert_true(browser_is(
         browser, "getComputedStyle(" PANE(0) ").borderColor !== "
