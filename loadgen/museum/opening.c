@@ -1,4 +1,5 @@
 #include "opening.h"
+#include "text.h"
 #include "words.h"
 
 #include <stdbool.h>
@@ -108,15 +109,16 @@ void opening_write(const struct page *page)
                 words_get(page->words, "opening.absent"));
         return;
     }
+    char below[TEXT_MAX];
     json_t *args = args_of(&sale);
     fprintf(page->out, "<div id=\"sale\" data-initial=\"%lld\" data-sold=\"%lld\">\n<h1>",
             (long long)sale.initial, (long long)sale.sold);
     write_words(page, "opening.title", args);
     fprintf(
         page->out,
-        "</h1>\n<div class=\"counter\"><span class=\"left\">%lld</span> <small>%s</small></div>\n"
+        "</h1>\n<div class=\"counter\"><span class=\"left\">−%s</span> <small>%s</small></div>\n"
         "<div class=\"phones\" aria-hidden=\"true\"></div>\n<div class=\"end\"><p class=\"sold\">",
-        (long long)(sale.initial - sale.sold), words_get(page->words, "opening.left"));
+        text_count(below, sale.sold - sale.initial), words_get(page->words, "opening.left"));
     write_words(page, "opening.sold", args);
     fputs("</p>\n", page->out);
     write_buyers(page, &sale, args);

@@ -115,6 +115,57 @@ static void the_pages_say_it_all_without_scripts(void **state)
                            "The row is 200 too high."));
 }
 
+static json_t *two_rows(int second)
+{
+    return json_pack("[{s:s, s:i, s:i, s:s}, {s:s, s:i, s:i, s:s}]", "txn_id", "h1-u3", "before",
+                     100, "after", 99, "instance", "shop-1", "txn_id", "h1-u8", "before", second,
+                     "after", 99, "instance", "shop-2");
+}
+
+static json_t *lab_sale(int second)
+{
+    json_t *outcome =
+        json_pack("{s:s, s:i, s:i, s:i, s:o}", "unit", "sold", "initial", 100, "final", 1350,
+                  "oversold", 1250, "counterexample", two_rows(second));
+    json_t *record =
+        json_pack("{s:s, s:s, s:s, s:b, s:s, s:o, s:[o]}", "hazard", "oversell", "guard", "none",
+                  "variant", "", "fence", 0, "observed", "unsafe", "outcome", outcome, "timeline",
+                  event(0, "crowd", "sends 2000 orders", -1));
+    return json_pack("{s:[o], s:[]}", "results", record, "not_run");
+}
+
+static json_t *demo_sale(void)
+{
+    return json_pack("{s:[{s:s, s:s, s:i, s:i, s:{s:i}, s:o}]}", "runs", "workload", "sale",
+                     "guard", "none", "initial", 2250, "accepted", 2900, "asked", "requests", 3000,
+                     "counterexample", two_rows(100));
+}
+
+static void the_opening_has_the_figures_of_the_recorded_sale(void **state)
+{
+    (void)state;
+    assert_int_equal(make(lab_sale(100)), 0);
+    assert_true(has("index.html", "100 phones. 2,000 buyers."));
+    assert_true(has("index.html", "1,350 sold. 1,250 of them do not exist."));
+    assert_true(has("index.html", "Buyer u8"));
+    assert_true(has("index.html", "Both have read the same 100."));
+}
+
+/* Two rows that start from different values prove nothing: the demo's sale is told then. */
+static void a_sale_whose_rows_agree_is_not_told(void **state)
+{
+    (void)state;
+    assert_int_equal(make(lab_sale(99)), 0);
+    assert_true(has("index.html", "The sale without a lock was not recorded."));
+    json_t *recording = lab_sale(99), *demo = demo_sale();
+    const struct museum_recordings both = {.lab = recording, .demo = demo};
+    assert_int_equal(museum_make(&both, folder, message), 0);
+    assert_true(has("index.html", "2,250 phones. 3,000 buyers."));
+    assert_true(has("index.html", "2,900 sold. 650 of them do not exist."));
+    json_decref(recording);
+    json_decref(demo);
+}
+
 static void a_recording_cannot_add_markup(void **state)
 {
     (void)state;
@@ -242,6 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_shown_and_the_rest_is_named),
         cmocka_unit_test(the_pages_say_it_all_without_scripts),
+        cmocka_unit_test(the_opening_has_the_figures_of_the_recorded_sale),
+        cmocka_unit_test(a_sale_whose_rows_agree_is_not_told),
         cmocka_unit_test(a_recording_cannot_add_markup),
         cmocka_unit_test(no_word_is_left_unfilled),
         cmocka_unit_test(a_contradiction_is_an_error_that_names_it),
