@@ -4,8 +4,10 @@
 #include "process.h"
 
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +114,61 @@ static void and_one_that_sends_no_more(void **state)
     }
 }
 
+/* -- a client that has gone before its request is read -- */
+
+static sem_t may_turn;
+static atomic_bool is_to_stand, stands;
+
+/* Called in each round of the service's loop. */
+static void wait_for_leave(void)
+{
+    if (!atomic_load(&is_to_stand))
+        return;
+    atomic_store(&stands, true);
+    sem_wait(&may_turn);
+}
+
+static bool loop_stands(void *arg)
+{
+    (void)arg;
+    return atomic_load(&stands);
+}
+
+static int start_with_a_stop(void **state)
+{
+    static const struct extra_routes extra = {.tick = wait_for_leave};
+    fixture_defaults(&fixture);
+    fixture.extra = &extra;
+    fixture_start(&fixture);
+    sem_init(&may_turn, 0, 0);
+    *state = &fixture;
+    return 0;
+}
+
+static bool one_was_abandoned(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_http_abandoned_total") == 1;
+}
+
+/* All of it has arrived when the loop turns again. An audit costs so much that it is worth a look.
+ */
+static void an_audit_of_one_that_has_gone_is_not_begun(void **state)
+{
+    (void)state;
+    atomic_store(&is_to_stand, true);
+    const int waker = raw_connect(fixture.port);
+    assert_true(wait_until(loop_stands, NULL, RAW_WAIT_MS));
+    const int fd = raw_connect(fixture.port);
+    fixture_send(fd, "GET", "/v1/audit", NULL);
+    close(fd);
+    atomic_store(&is_to_stand, false);
+    sem_post(&may_turn);
+    assert_true(wait_until(one_was_abandoned, NULL, RAW_WAIT_MS));
+    assert_int_equal(stub_submitted(fixture.service), 0);
+    close(waker);
+}
+
 /* A client whose machine has vanished closes nothing. The kernel asks it for life; /proc/net/tcp
  * shows the timer (2: keepalive) of the service's end of the connection, which is established (01).
  */
@@ -150,6 +207,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_client_that_closes_is_gone, start, fixture_tear_down),
         cmocka_unit_test_setup_teardown(so_is_one_that_resets, start, fixture_tear_down),
         cmocka_unit_test_setup_teardown(and_one_that_sends_no_more, start, fixture_tear_down),
+        cmocka_unit_test_setup_teardown(an_audit_of_one_that_has_gone_is_not_begun,
+                                        start_with_a_stop, fixture_tear_down),
         cmocka_unit_test_setup_teardown(one_that_vanishes_is_asked_for_life, start,
                                         fixture_tear_down),
     };
