@@ -299,6 +299,58 @@ static void only_a_lesson_resets_without_a_condition(void **state)
     assert_true(shop_audit_ok(demo->port));
 }
 
+/* A price and a guard change while the sale goes on: no order is lost, and none is sold twice. */
+static void a_patch_changes_terms_and_keeps_the_sale(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "none", "mutex"};
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        int buyer = 0;
+        assert_int_equal(ask(port, "PUT", "/v1/items/terms", NULL, "{\"stock\":9,\"price\":5}"),
+                         201);
+        assert_int_equal(order(port, "terms", buyer++), 201);
+        for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+            char over[64], body[96];
+            snprintf(over, sizeof over, "If-Match: \"%d\"", 2 + 2 * (int)i);
+            snprintf(body, sizeof body, "{\"guard\":\"%s\",\"price\":%d}", guards[i], 6 + (int)i);
+            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 200);
+            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 412); /* again */
+            assert_int_equal(client_number(port, "/v1/items/terms", "price"), 6 + (int)i);
+            assert_int_equal(client_number(port, "/v1/items/terms", "stock"), 9 - buyer);
+            assert_int_equal(order(port, "terms", buyer++), 201);
+            assert_non_null(strstr(reply.body, guards[i]));
+        }
+        assert_int_equal(client_number(port, "/v1/items/terms", "sold"), buyer);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", NULL, "{\"price\":1}"), 412);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", "X-None: 1", "{\"price\":1}"), 428);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/none", "If-Match: \"1\"", "{}"), 412);
+        assert_true(shop_audit_ok(port));
+    }
+}
+
+/* A limit may fall as far as what a user has, and no further. */
+static void a_limit_falls_to_what_its_users_have(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        const char *const path = "/v1/items/limit";
+        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9,\"per_user_limit\":5}"), 201);
+        struct client client = {.port = port, .fd = -1};
+        client_call(&client, "POST", "/v1/items/limit/orders", "limit-key",
+                    "{\"user_id\":\"u\",\"quantity\":3}", SHOP_WAIT_MS, &reply);
+        client_close(&client);
+        assert_int_equal(reply.status, 201);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":2}"),
+                         409);
+        assert_problem("user-limit");
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":3}"),
+                         200);
+        assert_true(shop_audit_ok(port));
+    }
+}
+
 static void loadgen_puts_whatever_is_there(void **state)
 {
     (void)state;
@@ -329,6 +381,8 @@ int main(void)
         cmocka_unit_test(of_rivals_one_creates_and_one_resets),
         cmocka_unit_test(a_get_tells_the_tag_and_takes_conditions),
         cmocka_unit_test(only_a_lesson_resets_without_a_condition),
+        cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
+        cmocka_unit_test(a_limit_falls_to_what_its_users_have),
         cmocka_unit_test(loadgen_puts_whatever_is_there),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
