@@ -15,7 +15,8 @@ enum {
     ANSWER_AT_ONCE_US = 100000,
     PATIENCE_US = 60000000,
     HEALED_US = 120000000,
-    LONG_WAIT_MS = 3000
+    LONG_WAIT_MS = 3000,
+    PATCHES_MAX = 5
 };
 
 /* One sending of a deal. Its memory stays: the instance may still have it. */
@@ -91,6 +92,42 @@ void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guar
         if (sim_now_us() > since_us + 2 * HEALED_US)
             sim_broken("PUT of %s is not done after %d s", id, 2 * HEALED_US / 1000000);
     }
+}
+
+/* The version of an item; 0: not known. */
+static int64_t version_of(const char *id)
+{
+    struct op op = {.kind = OP_GET_ITEM};
+    snprintf(op.id, sizeof op.id, "%s", id);
+    struct sim_instance *instance = sim_instance_any();
+    struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
+    const int64_t version = told ? told->op.answer.version : 0;
+    if (told)
+        free(told->op.answer.body);
+    free(told);
+    return version;
+}
+
+bool sim_patch(const char *id, const char *guard)
+{
+    struct op op = {.kind = OP_PATCH_ITEM,
+                    .price = OP_UNCHANGED,
+                    .per_user_limit = OP_UNCHANGED,
+                    .reserve_s = OP_UNCHANGED};
+    snprintf(op.id, sizeof op.id, "%s", id);
+    snprintf(op.guard, sizeof op.guard, "%s", guard);
+    bool done = false;
+    for (int i = 0; i < PATCHES_MAX && !done; i++) {
+        op.condition =
+            (struct condition){.kind = CONDITION_ONE_OF, .n = 1, .versions = {version_of(id)}};
+        struct sim_instance *instance = sim_instance_any();
+        struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
+        done = told && told->op.answer.status == 200;
+        if (told)
+            free(told->op.answer.body);
+        free(told);
+    }
+    return done;
 }
 
 void sim_free_lock(const char *resource)

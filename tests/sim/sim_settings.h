@@ -27,6 +27,7 @@
     X(KEY_DELETED, "key of a lock deleted")                                                        \
     X(AT_POINT, "fault at a named point")                                                          \
     X(GUARD_CHANGED, "guard changed in flight")                                                    \
+    X(GUARD_PATCHED, "guard changed in flight without a reset")                                    \
     X(GAVE_UP, "client gave up and asked again")                                                   \
     X(TWICE, "one key at two instances at once")                                                   \
     X(REPLAYED, "answer replayed")                                                                 \
