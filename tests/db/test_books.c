@@ -103,6 +103,10 @@ static void damage_to_the_books_is_counted(void **state)
          1, 0, 0, 0},
         {"UPDATE ledger SET hash = '' WHERE txn_id = 'p1' AND resource = 'account:a'", 0, 1, 0, 0,
          2},
+        {"INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after, fence,"
+         " guard, instance, kind, at_us) VALUES ('shop:cash', 0, 0, 'p1', 0, 0, 0, 0, '', '',"
+         " 'payment', 0)",
+         1, 1, 0, 0, 0},
         {"UPDATE orders SET state = 1 WHERE id = 'o1'", 0, 0, 0, 1, 0},
         {"UPDATE orders SET state = 2 WHERE id = 'o2'", 0, 0, 0, 1, 0},
         {"UPDATE orders SET amount = 9223372036854775807 WHERE id = 'o2'", 0, 0, 0, 1, 0},
