@@ -305,8 +305,10 @@ static void more_than_may_wait(void **state)
         changes_refused[] = {{"/v1/accounts/u1/transactions", change},
                              {"/v1/transfers", "{\"from\":\"u1\",\"to\":\"u2\",\"amount\":1}"},
                              {0}},
-        payments_refused[] = {
-            {"/v1/orders/@A/payment", "{}"}, {"/v1/orders/@A/cancellation", "{}"}, {0}};
+        payments_refused[] = {{"/v1/orders/@A/payment", "{}"},
+                              {"/v1/orders/@A/cancellation", "{}"},
+                              {"/v1/orders/@A/refund", "{}"},
+                              {0}};
     crowd(shop.service, "lock:item:1", "/v1/items/1/orders", order, orders_refused);
     crowd(shop.service, "lock:account:u1", "/v1/accounts/u1/transactions", change, changes_refused);
     crowd(shop.service, "lock:account:u1", "/v1/orders/@A/payment", "{}", payments_refused);
@@ -362,6 +364,7 @@ static void a_damaged_store(void **state)
     asked(500, shop.service, "POST", "/v1/items/1/orders", KEY("k2"), "{\"user_id\":\"u1\"}");
     asked(500, shop.service, "POST", "/v1/orders/@A/payment", KEY("k8"), "{}");
     asked(500, shop.service, "POST", "/v1/orders/@B/cancellation", KEY("k12"), "{}");
+    asked(500, shop.service, "POST", "/v1/orders/@A/refund", KEY("r3"), "{\"reason\":\"broken\"}");
     asked(500, shop.service, "POST", "/v1/accounts/u1/transactions", KEY("k13"), "{\"amount\":5}");
     asked(500, shop.service, "POST", "/v1/transfers", KEY("k16"),
           "{\"from\":\"u2\",\"to\":\"u1\",\"amount\":3}");
