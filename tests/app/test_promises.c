@@ -70,6 +70,10 @@ static const struct question questions[] = {
     {"POST", "/v1/transfers", "{\"from\":\"%s\",\"to\":\"u1\",\"amount\":1}", "sql-row", false},
     {"GET", "/v1/transactions/{}", NULL, "redis-token", false},
     {"GET", "/v1/ledger", NULL, "redis-token", false},
+    {"GET", "/v1/items/{}/ledger", NULL, "redis-token", true},
+    {"GET", "/v1/accounts/{}/ledger", NULL, "redis-token", false},
+    {"GET", "/v1/shop/{}/ledger", NULL, "redis-token", false},
+    {"GET", "/v1/orders", NULL, "redis-token", false},
     {"GET", "/v1/guards", NULL, "redis-token", false},
     {"GET", "/readyz", NULL, "redis-token", false},
     {"GET", "/healthz", NULL, "redis-token", false},
@@ -136,13 +140,16 @@ static void in_database(const char *sql)
     PQclear(result);
 }
 
-/* Replaces {} of the route. */
+/* Replaces {} of the route, and says whose orders. */
 static void fill_path(struct late *late, const char *with)
 {
     const char *brace = strstr(late->asked.route, "{}");
     int before = brace ? (int)(brace - late->asked.route) : (int)strlen(late->asked.route);
     snprintf(late->path, sizeof late->path, "%.*s%s%s", before, late->asked.route,
-             brace ? with : "", brace ? brace + 2 : "");
+             brace                                          ? with
+             : strcmp(late->asked.route, "/v1/orders") == 0 ? "?user=u1"
+                                                            : "",
+             brace ? brace + 2 : "");
 }
 
 static void make_order(struct late *late)
@@ -172,8 +179,10 @@ static void make_cases(void)
         snprintf(body, sizeof body, "{\"%s\":100,\"guard\":\"%s\"}",
                  late->asked.item ? "stock" : "balance", late->asked.guard);
         assert_true(shop_put(&shop, path, body));
-        fill_path(late, strcmp(late->asked.route, "/web/{}") == 0 ? "page.js" : late->id);
-        if (strncmp(late->asked.route, "/v1/orders", 10) == 0)
+        fill_path(late, strcmp(late->asked.route, "/web/{}") == 0              ? "page.js"
+                        : strcmp(late->asked.route, "/v1/shop/{}/ledger") == 0 ? "revenue"
+                                                                               : late->id);
+        if (strncmp(late->asked.route, "/v1/orders/", 11) == 0)
             make_order(late);
     }
 }

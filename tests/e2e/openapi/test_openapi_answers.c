@@ -361,6 +361,7 @@ static void a_damaged_store(void **state)
     assert_int_equal(sandbox_restart(shop.service), 0);
     asked(200, shop.service, "GET", "/v1/audit", "", NULL);
     assert_non_null(strstr(tape.reply.body, "\"fork\""));
+    asked(500, shop.service, "POST", "/v1/orders/@A/refund", KEY("r3"), "{\"reason\":\"broken\"}");
     asked(500, shop.service, "POST", "/v1/items/1/orders", KEY("k2"), "{\"user_id\":\"u1\"}");
     asked(500, shop.service, "POST", "/v1/orders/@A/payment", KEY("k8"), "{}");
     asked(500, shop.service, "POST", "/v1/orders/@B/cancellation", KEY("k12"), "{}");
