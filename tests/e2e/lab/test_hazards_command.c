@@ -144,7 +144,7 @@ static void stories_are_told_in_both_languages(void **state)
     (void)state;
     static const char *const said[][2] = {
         {"en", "A is held at \"decided\": it read 1000 and will write 800"},
-        {"zh", "原来 1000，应为 500，实际 700"}};
+        {"zh", "余额为 700，应为 500：有一笔 200 的扣款没有扣掉"}};
     for (size_t i = 0; i < 2; i++) {
         expect((const char *const[]){"run", "--hazard", "lost-update", "--guard", "none",
                                      "--narrate", "--lang", said[i][0], NULL},
