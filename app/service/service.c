@@ -62,10 +62,11 @@ static bool enter_crowds(struct service *service, struct op *op)
     if (!service_is_business(op))
         return true;
     const char *kind = kinds[op->kind] ? kinds[op->kind] : "order";
+    const char *buyer = op->own_only ? op->caller : ""; /* an operator asks for many users */
     return enter(service, op, kind, op->id, RESOURCE_PART) &&
            (op->kind == OP_TRANSFER      ? enter(service, op, "account", op->other, RESOURCE_PART)
             : op->kind == OP_PLACE_ORDER ? enter(service, op, "user", op->other, USER_PART)
-                                         : enter(service, op, "user", op->caller, USER_PART));
+                                         : enter(service, op, "user", buyer, USER_PART));
 }
 
 /* -- one operation ---------------------------------------------------------------------------- */

@@ -6,17 +6,17 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 #include <cmocka.h>
 
 enum { SMALLEST = 64 /* share of a small queue */, N = SMALLEST - 1 };
 
-static struct op held, waiting[N], op;
+static struct op held, waiting[N], more[2], op;
 
-static int prepare(void **state)
+static int prepare_workers(int workers)
 {
-    (void)state;
     rig_reset("mutex");
-    rig.config.workers = 2;
+    rig.config.workers = workers;
     rig.config.queue_max = 128;
     assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 1000, "")), 200);
@@ -25,6 +25,18 @@ static int prepare(void **state)
     assert_int_equal(op_run(rig.service, op_put_account(&op, "b", 1000, "")), 200);
     gate_set(0, OP_READ, "request-0");
     return 0;
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    return prepare_workers(2);
+}
+
+static int prepare_one_worker(void **state)
+{
+    (void)state;
+    return prepare_workers(1);
 }
 
 static void refused(enum op_kind kind, const char *id, const char *other, int number)
@@ -99,6 +111,34 @@ static void so_is_a_user_with_many_orders(void **state)
     all_end(201);
 }
 
+/* A token of a buyer is one user; one of an operator may ask for many. */
+static void so_is_a_buyer_but_not_an_operator(void **state)
+{
+    (void)state;
+    ops_submit(rig.service, op_make(&held, OP_CHANGE_BALANCE, "a", "", 1, 0), 1);
+    gate_wait(0);
+    for (int i = 0; i < N; i++) {
+        op_make(&waiting[i], OP_PAY_ORDER, user(i), "", 0, 1 + i);
+        strcpy(waiting[i].caller, "one");
+        waiting[i].own_only = true;
+    }
+    ops_submit(rig.service, waiting, N);
+    for (int k = 0; k < 2; k++) { /* the first fits, the second does not */
+        op_make(&more[k], OP_PAY_ORDER, "another", "", 0, 1000 + k);
+        strcpy(more[k].caller, "one");
+        more[k].own_only = true;
+        assert_int_equal(service_submit(rig.service, &more[k]), k == 0);
+    }
+    assert_int_equal(more[1].answer.problem, PROBLEM_TOO_MANY_WAITING);
+    more[1].own_only = false;
+    assert_true(service_submit(rig.service, &more[1]));
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(waiting, N);
+    ops_wait(more, 2);
+    assert_int_equal(ops_count(waiting, N, 404), N);
+}
+
 /* What its client has abandoned makes room, too; nothing is counted for ever. */
 static void whoever_leaves_makes_room(void **state)
 {
@@ -162,6 +202,8 @@ int main(void)
         CLAIM(a_hot_item_is_refused_and_others_are_not),
         CLAIM(so_is_a_hot_account_also_at_the_end_of_a_transfer),
         CLAIM(so_is_a_user_with_many_orders),
+        cmocka_unit_test_setup_teardown(so_is_a_buyer_but_not_an_operator, prepare_one_worker,
+                                        rig_clear),
         CLAIM(whoever_leaves_makes_room),
         cmocka_unit_test(a_crowded_name_keeps_no_other_out),
     };
