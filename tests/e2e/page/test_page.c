@@ -148,7 +148,8 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
         "return requests.length >= 2 && requests[0][1] === requests[1][1] && ledger.length >= 2 &&"
         "ledger[0][0] === requests[0][0] && ledger.every(row => row[1] === ledger[0][1]) &&"
         "ledger[0][0] !== ledger[1][0]; })()"));
-    assert_true(browser_number(browser, PANE(0) ".querySelectorAll('.lane.chosen').length") > 1);
+    assert_true(browser_await(browser, PANE(0) ".querySelectorAll('.lane.chosen').length > 1",
+                              PAGE_WAIT_MS));
     assert_true(page_picture("wide", 1280, 720));
     assert_true(page_picture("full-hd", 1920, 1080));
     browser_dark(browser, true);
