@@ -9,15 +9,12 @@
  * that have not arrived whole within a second. Answers on their way, streams and requests that wait
  * for the service stay; each has its own limit.
  */
+#include "hash_map.h"
 #include "http_internal.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* uthash ends the process without memory unless told otherwise. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 enum {
     DEFAULT_PER_ADDRESS = 1000, /* of an address that is not loopback */

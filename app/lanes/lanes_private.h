@@ -2,13 +2,10 @@
 #ifndef LANES_PRIVATE_H
 #define LANES_PRIVATE_H
 
+#include "hash_map.h"
 #include "lanes.h"
 
 #include <pthread.h>
-
-/* uthash ends the process without memory unless told otherwise. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 /* Operations of one resource in order of arrival. In the hash while it has a name; in a run queue
  * while it waits for a thread; freed by the thread that finds it empty. */
