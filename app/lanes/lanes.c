@@ -320,8 +320,10 @@ struct op *lanes_withdraw(struct lanes *lanes, bool (*gone)(const struct op *op)
     struct lane *lane, *next;
     pthread_mutex_lock(&lanes->mutex);
     if (lanes->waiting > 0) {
-        HASH_ITER(hh, lanes->by_name, lane, next) /* also those that a thread serves now */
-        lane_withdraw(&w, lane);
+        HASH_ITER(hh, lanes->by_name, lane, next)
+        { /* also those that a thread serves now */
+            lane_withdraw(&w, lane);
+        }
         queue_withdraw(&w, &lanes->single);
         queue_withdraw(&w, &lanes->many);
     }
