@@ -47,6 +47,12 @@ LIB_ZOOKEEPER :=
 CFLAGS += -DLK_WITHOUT_ZOOKEEPER
 endif
 LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBS_ALL) 2>/dev/null) $(LIB_ZOOKEEPER) -pthread -lm
+# Overflows and bent returns end the program. Not where a sanitizer looks, or without optimization.
+HARDEN := $(if $(SAN)$(filter -O0,$(OPT)),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection \
+          $(shell $(CC) -fcf-protection -x c -E /dev/null >/dev/null 2>&1 && echo -fcf-protection))
+HARDEN_LINK ?= -Wl,-z,relro,-z,now
+CFLAGS  += $(HARDEN)
+LDFLAGS += $(HARDEN_LINK)
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)

@@ -27,10 +27,11 @@ $(foreach part,app lockkit db loadgen e2e,$(eval $(call test_programs,$(part))))
 # -- what single programs need besides --------------------------------------------------------------
 $(call of,e2e): $(BINS)
 $(B)/tests/app/http/test_http_process $(addprefix $(B)/tests/app/,test_promises test_roles test_callers): | $(B)/seckilld
+$(B)/tests/app/test_hardened: | $(B)/seckilld
 $(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
 $(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
 $(filter %/test_scarce_memory,$(TESTS)): private LDFLAGS += $(call wrap,malloc calloc realloc strdup asprintf open_memstream \
-                                             getline fopen pthread_create poll ppoll) # scarce.h
+                                             getline fopen pthread_create poll ppoll __ppoll_chk) # scarce.h
 $(filter %/test_no_thread,$(TESTS)): LDFLAGS += $(call wrap,pthread_create)
 $(B)/tests/loadgen/cli/test_scarce_memory: | $(B)/seckilld
 $(filter %/test_undecided %/test_keeper %/test_store_fails,$(TESTS)): LDFLAGS += $(call wrap,db_open) # undecided_plan.h
@@ -52,7 +53,7 @@ $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
-             open64 fcntl64 pread64 pwrite64 close poll ppoll eventfd read write setsockopt sendmsg send recv \
+             open64 fcntl64 pread64 pwrite64 close poll ppoll __ppoll_chk eventfd read write setsockopt sendmsg send recv \
              redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree lk_open \
              $(addprefix PQ,connectStartParams connectPoll status socket errorMessage finish setErrorVerbosity \
                  setNoticeReceiver setnonblocking enterPipelineMode sendPrepare sendQuery sendQueryPrepared \

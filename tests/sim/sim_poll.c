@@ -62,6 +62,9 @@ static int poll_until(struct pollfd *fds, nfds_t n, int64_t until_us)
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                  const sigset_t *signals);
+/* _FORTIFY_SOURCE makes it of ppoll(). */
+int __wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                       const sigset_t *mask, size_t room);
 
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
@@ -77,4 +80,11 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                       timeout ? sim_now_us() + (int64_t)timeout->tv_sec * 1000000 +
                                     (timeout->tv_nsec + 999) / 1000
                               : SIM_FOREVER);
+}
+
+int __wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                       const sigset_t *mask, size_t room)
+{
+    (void)room;
+    return __wrap_ppoll(fds, n, timeout, mask);
 }

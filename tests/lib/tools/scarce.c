@@ -58,6 +58,9 @@ int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                  const sigset_t *mask);
+/* _FORTIFY_SOURCE makes it of ppoll(). */
+int __wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                       const sigset_t *mask, size_t room);
 
 static bool refuses_with_errno(void)
 {
@@ -75,6 +78,13 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
     return refuses_with_errno() ? -1 : __real_ppoll(fds, n, timeout, mask);
+}
+
+int __wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                       const sigset_t *mask, size_t room)
+{
+    (void)room;
+    return __wrap_ppoll(fds, n, timeout, mask);
 }
 
 void *__wrap_malloc(size_t size)
