@@ -317,13 +317,10 @@ static void queue_withdraw(struct withdrawal *w, struct run_queue *queue)
 struct op *lanes_withdraw(struct lanes *lanes, bool (*gone)(const struct op *op))
 {
     struct withdrawal w = {.lanes = lanes, .gone = gone};
-    struct lane *lane, *next;
     pthread_mutex_lock(&lanes->mutex);
-    if (lanes->waiting > 0) {
-        HASH_ITER(hh, lanes->by_name, lane, next)
-        { /* also those that a thread serves now */
+    if (lanes->waiting > 0) { /* also in the lanes that a thread serves now */
+        for (struct lane *lane = lanes->by_name; lane; lane = lane->hh.next)
             lane_withdraw(&w, lane);
-        }
         queue_withdraw(&w, &lanes->single);
         queue_withdraw(&w, &lanes->many);
     }
