@@ -45,19 +45,19 @@ static void print_start(const struct config *config, size_t tokens)
 {
     char store[2 * CONFIG_TEXT_MAX];
     config_mask(config->db, store, sizeof store);
-    fprintf(
-        stderr,
-        "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
-        "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
-        "access=%s%s%s%s\n",
-        config->instance, store, config->sync_normal ? "normal" : "full", config->guard,
-        config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
-        (long long)config->lease_ms, (long long)config->wait_ms, config->watchdog ? "on" : "off",
-        config->fence ? "on" : "off", config->fence_database ? "database" : "lock",
-        tokens == 0    ? ""
-        : config->open ? "tokens,"
-                       : "tokens",
-        config->open ? "open" : "", config->lab ? " lab=on" : "", config->demo ? " demo=on" : "");
+    fprintf(stderr,
+            "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
+            "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
+            "access=%s%s%s\n",
+            config->instance, store, config->sync_normal ? "normal" : "full", config->guard,
+            config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
+            (long long)config->lease_ms, (long long)config->wait_ms,
+            config->watchdog ? "on" : "off", config->fence ? "on" : "off",
+            config->fence_database ? "database" : "lock",
+            !config->open ? "tokens"
+            : tokens > 0  ? "tokens,open"
+                          : "open",
+            config->lab ? " lab=on" : "", config->demo ? " demo=on" : "");
 }
 
 static void tell_manager(const char *state)

@@ -25,7 +25,9 @@
  * read under a former guard lands after a change of the guard (db_tx_set_item()), with or without
  * the former guard's lock. If the guard changes and changes back, an unfenced write tests neither
  * more nor less than one whose lock was lost: so who changes a guard holds the former one's lock. A
- * fence and a version keep such a write out, as each change of the guard raises the version.
+ * fence and a version keep such a write out, as each change of the guard raises the version. A
+ * payment or a cancellation holds the lock of its order, not that of the item: under a lock without
+ * a fence it may write over an order that others have written between two changes of the guard.
  * tests/db/test_setting_order.c tries every order of two holders and up to two changes.
  *
  * Undecided: DB_UNKNOWN says that a work may be committed already, may be committed later, or
@@ -217,7 +219,8 @@ const char *db_kind_text(db_kind kind);
 typedef struct db_ledger_row {
     int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
     char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345", "shop:revenue" */
-    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t...", "reset\t..." */
+    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t...",
+                                           "reset\t...", "setting\t..." */
     db_kind kind;
     char order_id[DB_ID_MAX + 1];          /* "": about no order */
     char counterpart[DB_RESOURCE_MAX + 1]; /* where the money went or came from; "": stock */

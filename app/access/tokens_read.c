@@ -2,12 +2,14 @@
 #include "tokens_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <nettle/base16.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { LINE_BYTES = 256, HEX_DIGITS = 2 * SHA256_DIGEST_SIZE };
 
@@ -21,9 +23,10 @@ const char *tokens_name_wrong(const char *name)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    /* The ledger names the service's own transactions "task<TAB>..." and "reset<TAB>...", and those
+    /* The ledger names the service's own transactions "task<TAB>...", "reset<TAB>..." and
+     * "setting<TAB>...", and those
      * of callers "NAME<TAB>KEY". */
-    static const char *const taken[] = {"task", "reset"};
+    static const char *const taken[] = {"task", "reset", "setting"};
     const size_t length = strlen(name);
     if (length < 1 || length > TOKENS_NAME_MAX || strspn(name, allowed) != length)
         return "a name is 1 to 64 of [A-Za-z0-9_-]";
@@ -112,7 +115,11 @@ static bool read_file(const char *path, struct token_list *tokens, char *message
 {
     struct stat status;
     int number;
-    FILE *file = fopen(path, "re");
+    /* Without waiting: a FIFO would hold the service up. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL && fd >= 0)
+        close(fd);
     if (file == NULL)
         return fail(message, size, "tokens: cannot read %.300s: %s", path, strerror(errno));
     const char *wrong = NULL, *at = path;

@@ -22,7 +22,7 @@ struct patch {
     bool guard_changed; /* out: the lock is not that of the row's guard */
 };
 
-/* Returns whether the limit per user falls. */
+/* Returns whether the limit per user falls. No limit is higher than each. */
 static bool apply(const struct patch *patch, db_item *item)
 {
     const struct op *op = patch->op;
@@ -37,7 +37,7 @@ static bool apply(const struct patch *patch, db_item *item)
         item->fence = op->fence > 0;
     if (patch->guard)
         snprintf(item->guard, sizeof item->guard, "%s", patch->guard);
-    return item->per_user_limit > 0 && item->per_user_limit < limit;
+    return item->per_user_limit > 0 && (limit == 0 || item->per_user_limit < limit);
 }
 
 static db_status write_patch(db_tx *tx, void *arg)

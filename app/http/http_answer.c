@@ -235,12 +235,14 @@ void answer_straight(struct http *http, struct conn *conn, enum problem problem,
     const size_t bytes = answer_end_line(&op->answer);
     const char *const body = op->answer.body != NULL ? op->answer.body : "";
     const struct problem_info *info = problem_info(problem);
-    char text[DB_BODY_MAX + 2 + 512];
+    char text[DB_BODY_MAX + 2 + 512], retry[40] = "";
+    if (info->retry_s > 0)
+        snprintf(retry, sizeof(retry), "Retry-After: %d\r\n", (int)info->retry_s);
     int n = snprintf(text, sizeof(text),
                      "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n"
-                     "Cache-Control: no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n"
+                     "Cache-Control: no-store\r\nX-Request-Id: %s\r\n%sConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n%s",
-                     info->status, info->title, problem_type, op->request_id, bytes, body);
+                     info->status, info->title, problem_type, op->request_id, retry, bytes, body);
     if (n > 0 && (size_t)n < sizeof(text)) {
         ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)sent; /* best effort: the connection ends anyway */

@@ -154,7 +154,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *text, size_t 
     const int64_t now_us = http_now_us();
     size_t n = 0;
     (void)position;
-    if (events->ended)
+    if (events->ended || listener->conn->phase == PHASE_ENDING)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (!listener->greeted)
         n = say_hello(listener, text, size, now_us);

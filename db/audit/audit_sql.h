@@ -41,6 +41,7 @@
     " CASE WHEN per_user_limit > 0 THEN (SELECT CAST(coalesce(sum(beyond), 0) AS bigint)"          \
     " FROM (SELECT sum(quantity) - items.per_user_limit AS beyond FROM orders"                     \
     " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1"                        \
+    " AND counted_user <> ''"                                                                      \
     " GROUP BY counted_user HAVING sum(quantity) > items.per_user_limit) AS users) ELSE 0 END,"    \
     " (SELECT CAST(coalesce(sum(amount), 0) AS bigint) FROM orders"                                \
     " WHERE item_id = items.id AND item_epoch < items.epoch AND state <= 1 AND state = 1)"         \

@@ -45,7 +45,7 @@ char *verdict_text(const struct verdict *verdict, char *out, size_t size);
 
 /* One row of the ledger. */
 struct ledger_row {
-    char resource[80], txn_id[256], instance[40];
+    char resource[80], txn_id[321], instance[40];
     int64_t delta, before, after, version_before, at_us;
 };
 

@@ -28,13 +28,15 @@ static bool is(const json_t *record, const char *name, const char *text)
 void exhibit_slug(const json_t *record, char out[EXHIBIT_SLUG_MAX])
 {
     size_t n = (size_t)snprintf(out, EXHIBIT_SLUG_MAX, "%s.", text_of(record, "guard"));
+    if (n >= EXHIBIT_SLUG_MAX)
+        n = EXHIBIT_SLUG_MAX - 1;
     for (const char *text = text_of(record, "variant"); *text != '\0' && n < EXHIBIT_SLUG_MAX - 2;
          text++)
         if (isalnum((unsigned char)*text))
             out[n++] = (char)tolower((unsigned char)*text);
         else if (out[n - 1] != '-' && out[n - 1] != '.')
             out[n++] = '-';
-    while (out[n - 1] == '-' || out[n - 1] == '.')
+    while (n > 0 && (out[n - 1] == '-' || out[n - 1] == '.'))
         n--;
     out[n] = '\0';
 }

@@ -160,23 +160,31 @@ struct change {
     bool with_answer;
 };
 
+/* Its ledger row. chain: hash of the row before it, then its own. */
+static inline db_ledger_row change_row(const struct change *change, char chain[DB_HASH_LENGTH + 1])
+{
+    const db_account *account = &change->account;
+    db_ledger_row row = {.delta = change->delta,
+                         .before = account->balance,
+                         .after = account->balance + change->delta,
+                         .version_before = account->version,
+                         .epoch = account->epoch,
+                         .fence = change->how.fence,
+                         .guard = "none",
+                         .instance = "test"};
+    snprintf(row.resource, sizeof row.resource, "account:%s", account->id);
+    snprintf(row.txn_id, sizeof row.txn_id, "%s", change->txn_id);
+    db_ledger_seal(&row, chain);
+    return row;
+}
+
 static inline db_status work_change(db_tx *tx, void *arg)
 {
     const struct change *change = arg;
     db_account account = change->account;
-    db_ledger_row row = {.delta = change->delta,
-                         .before = account.balance,
-                         .after = account.balance + change->delta,
-                         .version_before = account.version,
-                         .epoch = account.epoch,
-                         .fence = change->how.fence,
-                         .guard = "none",
-                         .instance = "test"};
-    snprintf(row.resource, sizeof row.resource, "account:%s", account.id);
-    snprintf(row.txn_id, sizeof row.txn_id, "%s", change->txn_id);
+    db_ledger_row row = change_row(change, account.chain);
     account.balance += change->delta;
     account.version++;
-    db_ledger_seal(&row, account.chain);
     db_status status = db_tx_put_account(tx, &account, &change->how);
     if (status == DB_OK)
         status = db_tx_append_ledger(tx, &row);

@@ -41,7 +41,8 @@ static db_status work_pay(db_tx *tx, void *arg)
         (status = db_tx_append_ledger(tx, &leg)) != DB_OK)
         return status;
     order.version = 2;
-    return payment->kind == DB_KIND_REFUND ? db_tx_put_order(tx, &order, &any)
+    const db_put anyhow = {.expected_version = -1, .item_guard = ""};
+    return payment->kind == DB_KIND_REFUND ? db_tx_put_order(tx, &order, &anyhow)
                                            : db_tx_insert_order(tx, &order);
 }
 

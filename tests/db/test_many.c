@@ -11,13 +11,22 @@ struct jobs {
     char txn_ids[DB_JOBS_MAX][32];
     db_error errors[DB_JOBS_MAX];
     db_job jobs[DB_JOBS_MAX];
-    db_status worst; /* of all rounds */
+    db_status worst;                /* of all rounds */
+    char chain[DB_HASH_LENGTH + 1]; /* after the last change */
 };
+
+/* The change follows the one before it in the chain of the account. */
+static void follow(struct jobs *jobs, struct change *change)
+{
+    memcpy(change->account.chain, jobs->chain, sizeof jobs->chain);
+    change_row(change, jobs->chain);
+}
 
 /* A chain of changes of one account; each is computed from the result of the one before it. */
 static void prepare(struct jobs *jobs, db *store, const db_account *account, int n)
 {
     *jobs = (struct jobs){.store = store, .n = n, .rounds = 1};
+    memcpy(jobs->chain, account->chain, sizeof jobs->chain);
     for (int i = 0; i < n; i++) {
         struct change *change = &jobs->changes[i];
         *change = (struct change){
@@ -26,6 +35,7 @@ static void prepare(struct jobs *jobs, db *store, const db_account *account, int
         change->account.version += i;
         change->how.expected_version = change->account.version;
         snprintf(jobs->txn_ids[i], sizeof jobs->txn_ids[i], "%.16s-%d", account->id, i);
+        follow(jobs, change);
         jobs->jobs[i] =
             (db_job){.work = work_change, .arg = change, .error = &jobs->errors[i], .status = -1};
     }
@@ -45,6 +55,7 @@ static void *run_rounds(void *arg)
             change->how.expected_version = change->account.version;
             snprintf(jobs->txn_ids[i], sizeof jobs->txn_ids[i], "%.16s-%d",
                      jobs->changes[0].account.id, (round + 1) * jobs->n + i);
+            follow(jobs, change);
         }
     }
     return NULL;

@@ -347,6 +347,33 @@ static void a_limit_falls_to_what_its_users_have(void **state)
         assert_problem("user-limit");
         assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":3}"),
                          200);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"3\"", "{\"per_user_limit\":0}"),
+                         200);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":2}"),
+                         409); /* by way of none it may not, either */
+        assert_true(shop_audit_ok(port));
+    }
+}
+
+/* What was bought while there was no limit counts for none. */
+static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        const char *const path = "/v1/items/later";
+        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9}"), 201);
+        struct client client = {.port = port, .fd = -1};
+        for (int user = 0; user < 3; user++) {
+            char key[16], body[64];
+            snprintf(key, sizeof key, "later-%d", user);
+            snprintf(body, sizeof body, "{\"user_id\":\"u%d\",\"quantity\":2}", user);
+            client_call(&client, "POST", "/v1/items/later/orders", key, body, SHOP_WAIT_MS, &reply);
+            assert_int_equal(reply.status, 201);
+        }
+        client_close(&client);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":3}"),
+                         200);
         assert_true(shop_audit_ok(port));
     }
 }
@@ -383,6 +410,7 @@ int main(void)
         cmocka_unit_test(only_a_lesson_resets_without_a_condition),
         cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
         cmocka_unit_test(a_limit_falls_to_what_its_users_have),
+        cmocka_unit_test(a_limit_that_comes_later_leaves_the_audit_clean),
         cmocka_unit_test(loadgen_puts_whatever_is_there),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
