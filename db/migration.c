@@ -54,14 +54,15 @@
     " WHEN a.request LIKE 'order item=%' AND a.body LIKE '{\"order_id\":\"%' THEN " order_of_body  \
     " ELSE '' END AS order_id"                                                                     \
     " FROM old_ledger l LEFT JOIN old_idempotency a ON a.key = l.txn_id) AS told"                  \
-    " ORDER BY resource, id"
+    " ORDER BY resource, epoch, version_before, id"
 /* A row of tasks says how far the old ledger went. */
 #define RECORD(now_us)                                                                             \
     "INSERT INTO tasks (name, instance, at_us, done) SELECT 'migrated', '', " now_us               \
     ", coalesce(max(id), 0) FROM old_ledger;"
 #define CHAIN(table, kind)                                                                         \
     "UPDATE " table " SET chain = coalesce((SELECT hash FROM ledger"                               \
-    " WHERE resource = '" kind ":' || " table ".id ORDER BY id DESC LIMIT 1), '');"
+    " WHERE resource = '" kind ":' || " table                                                      \
+    ".id ORDER BY epoch DESC, version_before DESC, id DESC LIMIT 1), '');"
 #define DROP_OLD                                                                                   \
     "DROP TABLE old_items; DROP TABLE old_accounts; DROP TABLE old_orders; DROP TABLE old_ledger;" \
     "DROP TABLE old_idempotency; DROP TABLE old_locks; DROP TABLE old_tasks;"
@@ -113,41 +114,34 @@ const struct migration *sqlite_migration(int64_t version)
     ".kind || E'\\n' || " row ".order_id || E'\\n' || " row ".counterpart || E'\\n' || " row       \
     ".reason || E'\\n' || " row ".reference || E'\\n' || " row ".at_us || E'\\n',"                 \
     " 'UTF8')), 'hex')"
+#define POSTGRES_OLD_LEDGER                                                                        \
+    OLD_LEDGER("split_part(l.txn_id, ':', 2)", "split_part(a.body, '\"', 4)")
+#define HASH_OF_ROW HASH("step", "r")
+#define HASH_OF_LEG HASH("leg.hash", "leg")
+/* step: what the rows of one version_before follow. Two of them are two heirs: a fork. */
 #define POSTGRES_COPY_LEDGER                                                                       \
-    "DO $$ DECLARE r record; leg record; last text := ''; chain text := ''; BEGIN"                 \
-    " FOR r IN " OLD_LEDGER(                                                                       \
-        "split_part(l.txn_id, ':', 2)",                                                            \
-        "split_part(a.body, '\"', 4)") " LOOP IF r.resource <> last THEN last := r.resource; "     \
-                                       "chain := ''; END IF;"                                      \
-                                       " chain := " HASH(                                          \
-                                           "chain",                                                \
-                                           "r") ";"                                                \
-                                                " INSERT INTO ledger (" LEDGER_COLUMNS             \
-                                                ") OVERRIDING SYSTEM VALUE VALUES (r.resource,"    \
-                                                " r.epoch, r.txn_id, r.delta, r.before, r.after, " \
-                                                "r.version_before, r.fence, r.guard,"              \
-                                                " r.instance, r.kind, r.order_id, r.counterpart, " \
-                                                "r.reason, r.reference, r.at_us, chain, r.id);"    \
-                                                " END LOOP;"                                       \
-                                                " PERFORM "                                        \
-                                                "setval(pg_get_serial_sequence('ledger', 'id'), "  \
-                                                "coalesce(max(id), 0) + 1, false)"                 \
-                                                " FROM ledger;"                                    \
-                                                " FOR leg IN SELECT counterpart AS resource, 0 "   \
-                                                "AS epoch, txn_id, -delta AS delta, 0 AS"          \
-                                                " before, -delta AS after, 0 AS version_before, "  \
-                                                "0 AS fence, '' AS guard, instance, kind,"         \
-                                                " order_id, resource AS counterpart, reason, "     \
-                                                "reference, at_us, hash FROM ledger"               \
-                                                " WHERE counterpart LIKE 'shop:%' ORDER BY id"     \
-                                                " LOOP INSERT INTO ledger (" NEW_LEDGER_COLUMNS    \
-                                                ") VALUES (leg.resource, leg.epoch,"               \
-                                                " leg.txn_id, leg.delta, leg.before, leg.after, "  \
-                                                "leg.version_before, leg.fence, leg.guard,"        \
-                                                " leg.instance, leg.kind, leg.order_id, "          \
-                                                "leg.counterpart, leg.reason, leg.reference,"      \
-                                                " leg.at_us, " HASH("leg.hash",                    \
-                                                                    "leg") "); END LOOP; END $$;"
+    "DO $$ DECLARE r record; leg record; last text := ''; chain text := ''; step text := '';"      \
+    " of_epoch bigint; of_version bigint; BEGIN"                                                   \
+    " FOR r IN " POSTGRES_OLD_LEDGER                                                               \
+    " LOOP IF r.resource <> last THEN last := r.resource; chain := ''; of_epoch := NULL; END IF;"  \
+    " IF (of_epoch, of_version) IS DISTINCT FROM (r.epoch, r.version_before) THEN"                 \
+    " step := chain; of_epoch := r.epoch; of_version := r.version_before; END IF;"                 \
+    " chain := " HASH_OF_ROW ";"                                                                   \
+    " INSERT INTO ledger (" LEDGER_COLUMNS ") OVERRIDING SYSTEM VALUE VALUES (r.resource,"         \
+    " r.epoch, r.txn_id, r.delta, r.before, r.after, r.version_before, r.fence, r.guard,"          \
+    " r.instance, r.kind, r.order_id, r.counterpart, r.reason, r.reference, r.at_us, chain, "      \
+    "r.id);"                                                                                       \
+    " END LOOP;"                                                                                   \
+    " PERFORM setval(pg_get_serial_sequence('ledger', 'id'), coalesce(max(id), 0) + 1, false)"     \
+    " FROM ledger;"                                                                                \
+    " FOR leg IN SELECT counterpart AS resource, 0 AS epoch, txn_id, -delta AS delta, 0 AS"        \
+    " before, -delta AS after, 0 AS version_before, 0 AS fence, '' AS guard, instance, kind,"      \
+    " order_id, resource AS counterpart, reason, reference, at_us, hash FROM ledger"               \
+    " WHERE counterpart LIKE 'shop:%' ORDER BY id"                                                 \
+    " LOOP INSERT INTO ledger (" NEW_LEDGER_COLUMNS ") VALUES (leg.resource, leg.epoch,"           \
+    " leg.txn_id, leg.delta, leg.before, leg.after, leg.version_before, leg.fence, leg.guard,"     \
+    " leg.instance, leg.kind, leg.order_id, leg.counterpart, leg.reason, leg.reference,"           \
+    " leg.at_us, " HASH_OF_LEG "); END LOOP; END $$;"
 #define POSTGRES_FINISH                                                                            \
     RECORD("(extract(epoch FROM now()) * 1000000)::bigint")                                        \
     CHAIN("items", "item") CHAIN("accounts", "account") DROP_OLD "DROP TABLE old_seckill_schema;"

@@ -44,13 +44,21 @@ static db_status copy_rows(struct conn *conn, sqlite3_stmt *from, sqlite3_stmt *
 {
     db_ledger_row row;
     char chain[DB_HASH_LENGTH + 1] = "", resource[DB_RESOURCE_MAX + 1] = "";
+    char step[DB_HASH_LENGTH + 1] = ""; /* what the rows of one version_before follow */
+    int64_t epoch = 0, version_before = 0;
     db_status status;
     while ((status = conn_step(conn, from)) == DB_OK) {
         if ((status = conn_row(conn, from, &row_types[TABLE_LEDGER], &row)) != DB_OK)
             break;
-        if (strcmp(resource, row.resource) != 0)
+        const bool other = strcmp(resource, row.resource) != 0;
+        if (other)
             chain[0] = '\0';
+        if (other || epoch != row.epoch || version_before != row.version_before)
+            memcpy(step, chain, sizeof step);
+        memcpy(chain, step, sizeof chain); /* two rows of one version are two heirs: a fork */
         memcpy(resource, row.resource, sizeof resource);
+        epoch = row.epoch;
+        version_before = row.version_before;
         db_ledger_seal(&row, chain);
         *ret_last = row.id > *ret_last ? row.id : *ret_last;
         if ((status = insert(conn, to, &row)) != DB_OK)

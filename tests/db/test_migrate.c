@@ -309,6 +309,26 @@ static void its_audit_is_clean(void **state)
 }
 
 /* A lost update does not vanish by a migration. */
+/* A sale that lost an update and was reset since: history, and no damage of the chain. */
+static void a_fork_of_a_former_sale_is_no_damage(void **state)
+{
+    struct fixture *fixture = *state;
+    fill_old(fixture);
+    fixture_sql(fixture, "INSERT INTO items VALUES ('3', 'none', 5, 5, 5, 0, 900, 0, 4, 0, 2);"
+                         "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta,"
+                         " before, after, fence, guard, instance, at_us) VALUES"
+                         " ('item:3', 1, 0, 'reset\titem:3:1', 0, 5, 5, 0, 'none', 'i1', 1),"
+                         " ('item:3', 1, 1, 'f1', -1, 5, 4, 0, 'none', 'i1', 2),"
+                         " ('item:3', 1, 1, 'f2', -1, 5, 4, 0, 'none', 'i2', 3),"
+                         " ('item:3', 1, 2, 'f3', -1, 4, 3, 0, 'none', 'i1', 4),"
+                         " ('item:3', 2, 3, 'reset\titem:3:2', 0, 5, 5, 0, 'none', 'i1', 5)");
+    migrate(fixture);
+    fixture_open(fixture, NULL);
+    size_t resources = 0;
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, expect_ok, &resources, NULL));
+    assert_int_equal(0, fixture_audit(fixture, "item:3").unchained);
+}
+
 static void damage_stays_to_be_seen(void **state)
 {
     struct fixture *fixture = *state;
@@ -393,6 +413,7 @@ static const struct CMUnitTest tests[] = {
     TEST(the_chain_is_whole_and_goes_on),
     TEST(each_movement_of_money_has_two_legs),
     TEST(its_audit_is_clean),
+    TEST(a_fork_of_a_former_sale_is_no_damage),
     TEST(damage_stays_to_be_seen),
     TEST(a_second_migration_has_nothing_to_do),
     TEST(what_cannot_be_migrated_stays_as_it_is),
