@@ -47,11 +47,10 @@ LIB_ZOOKEEPER :=
 CFLAGS += -DLK_WITHOUT_ZOOKEEPER
 endif
 LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBS_ALL) 2>/dev/null) $(LIB_ZOOKEEPER) -pthread -lm
-# Overflows and bent returns end the program. Not where a sanitizer looks, or without optimization.
+# Overflows and bent returns end a program that users get. Not where a sanitizer looks, or without optimization.
 HARDEN := $(if $(SAN)$(filter -O0,$(OPT)),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection \
           $(shell $(CC) -fcf-protection -x c -E /dev/null >/dev/null 2>&1 && echo -fcf-protection))
 HARDEN_LINK ?= -Wl,-z,relro,-z,now
-CFLAGS  += $(HARDEN)
 LDFLAGS += $(HARDEN_LINK)
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -114,7 +113,7 @@ $(B)/%.a:
 TEST_ROOMS := $(sort $(dir $(shell find tests -name "*.[ch]")))
 sees = $(addprefix -I,$(if $(filter tests/%,$(1)),$(ROOMS) $(TEST_ROOMS),$(room) $(sees/$(room)) $(upward/$(room))))
 $(B)/obj/%.o: %.c Makefile .layers
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(call sees,$<) -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(if $(filter tests/%,$<),,$(HARDEN)) $(call sees,$<) -MMD -MP -c -o $@ $<
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 $(B)/obj/app/page/openapi.o: app/openapi.json
 $(B)/obj/loadgen/museum/web_files.o: $(wildcard loadgen/museum/web/*)

@@ -1,6 +1,7 @@
 /* tests/run.sh: a program that hangs is named with its stacks, Ctrl-C ends everything, and what
  * goes wrong is counted. tests/suites names programs that are there. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 
 enum { PATIENCE_MS = 60000 };
 
-static char folder[] = "/tmp/test-runner-XXXXXX", self[512];
+static char folder[] = "/tmp/test-runner-XXXXXX", self[PATH_MAX];
 
 /* -- a program of that suite: this one, started under another name ------------------------------
  */
