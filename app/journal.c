@@ -6,6 +6,7 @@
  * buyers have is a liability of the shop. Amounts are minor units, called CENT. Each account's
  * stored balance is asserted at its end. beancount compares it with the sum of the postings.
  */
+#include "db_audit.h"
 #include "journal.h"
 
 #include <ctype.h>

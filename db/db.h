@@ -44,27 +44,9 @@
 #ifndef DB_H
 #define DB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "db_rows.h"
 
-enum {
-    DB_ID_MAX = 64,       /* item, account, user, order id */
-    DB_RESOURCE_MAX = 72, /* "account:" + id */
-    DB_GUARD_MAX = 24,
-    DB_INSTANCE_MAX = 32,
-    DB_KEY_MAX = 320,    /* idempotency key, with its caller: "NAME<TAB>KEY" */
-    DB_REASON_MAX = 128, /* the caller's words in the ledger */
-    DB_REFERENCE_MAX = 64,
-    DB_HASH_LENGTH = 64,  /* hex digits of a SHA-256 */
-    DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
-    DB_BODY_MAX = 1023,   /* stored answer */
-    DB_MESSAGE_MAX = 256,
-    DB_EXPIRED_MAX = 256, /* orders returned by one db_read_expired() */
-    DB_KEYS_MAX = 128,    /* asked by one db_find_answers() or db_read_bought() */
-    DB_JOBS_MAX = 64,     /* works of one db_run_many() */
-    DB_BUSY_MS_MAX = 3600000
-};
+#include <stddef.h>
 
 #define DB_STATUS_MAP(X)                                                                           \
     X(OK, "ok")                                                                                    \
@@ -128,123 +110,6 @@ void db_close(db *db);
  *   - a small row, if a server was away;
  *   - else (full, read-only, broken) 4 MB, as much as the largest commit needs. */
 db_status db_ping(db *db);
-
-/* -- rows ------------------------------------------------------------------------------------- */
-
-typedef struct db_item {
-    char id[DB_ID_MAX + 1];
-    char guard[DB_GUARD_MAX + 1]; /* "" : the service's default */
-    int64_t initial_stock, stock;
-    int64_t price;          /* minor units for one piece */
-    int64_t per_user_limit; /* pieces in live or paid orders; 0: none */
-    int64_t reserve_s;      /* an unpaid order is closed after this */
-    bool fence;             /* check fences on write */
-    int64_t version;        /* rises by 1 with each accepted change; a fork when it does not */
-    int64_t last_fence;
-    int64_t epoch; /* rises with each reset (PUT): older orders and ledger rows are history */
-    char chain[DB_HASH_LENGTH + 1]; /* hash of its last ledger row; "": it has none */
-} db_item;
-
-typedef struct db_account {
-    char id[DB_ID_MAX + 1];
-    char guard[DB_GUARD_MAX + 1];
-    int64_t initial_balance, balance;
-    bool fence;
-    int64_t version, last_fence, epoch;
-    char chain[DB_HASH_LENGTH + 1];
-} db_account;
-
-/* reserved -> paid | cancelled | closed (by the scheduled task), paid -> refunded; nothing leaves
- * cancelled, closed and refunded. */
-typedef enum db_order_state {
-    DB_RESERVED,
-    DB_PAID,
-    DB_CANCELLED,
-    DB_CLOSED,
-    DB_REFUNDED
-} db_order_state;
-const char *db_order_state_text(db_order_state state);
-
-typedef struct db_order {
-    char id[DB_ID_MAX + 1];
-    char item_id[DB_ID_MAX + 1], user_id[DB_ID_MAX + 1];
-    int64_t quantity, amount; /* amount = quantity * price at the time of the order */
-    db_order_state state;
-    int64_t version; /* of the order row */
-    int64_t item_epoch;
-    int64_t created_us, expires_us;
-    int64_t last_fence;
-    bool limited; /* its item has a limit per user: db_read_bought() counts it */
-} db_order;
-
-/* What an idempotency key led to. request is the canonical text of what was asked ("order item=1
- * user=u42 quantity=1"): same key + same text replays, other text is refused by the caller. */
-typedef struct db_answer {
-    char key[DB_KEY_MAX + 1];
-    char request[DB_REQUEST_MAX + 1];
-    int32_t http_status; /* 100 to 599; 0 when read: another one has been written there */
-    char body[DB_BODY_MAX + 1];
-    int64_t at_us;
-} db_answer;
-
-/* What a ledger row is: FIRST(name, text) for the first kind, NEXT(name, text) for each other. */
-#define DB_KIND_MAP(FIRST, NEXT)                                                                   \
-    FIRST(ORDER, "order")              /* pieces reserved for an order */                          \
-    NEXT(PAYMENT, "payment")           /* of an order: the buyer's account to shop:revenue */      \
-    NEXT(REFUND, "refund")             /* of a paid order: its money, and its pieces */            \
-    NEXT(CANCELLATION, "cancellation") /* pieces that the buyer gave back */                       \
-    NEXT(EXPIRY, "expiry")             /* pieces of a reservation that ended unpaid */             \
-    NEXT(CHANGE, "change")             /* money paid in or out: against shop:cash */               \
-    NEXT(TRANSFER, "transfer")         /* money between two accounts */                            \
-    NEXT(RESET, "reset")     /* a row created or begun anew: money against shop:equity */          \
-    NEXT(RESTOCK, "restock") /* pieces that came or were lost */                                   \
-    NEXT(SETTING, "setting") /* other terms, without a movement */
-
-typedef enum db_kind {
-#define DB_KIND_ENUM(name, text) DB_KIND_##name,
-    DB_KIND_MAP(DB_KIND_ENUM, DB_KIND_ENUM)
-#undef DB_KIND_ENUM
-        DB_KINDS
-} db_kind;
-const char *db_kind_text(db_kind kind);
-
-/* The shop's own sides of a movement of money. They have no stored balance, so no payment waits for
- * another one. The audit sums their rows. */
-#define DB_SHOP_REVENUE "shop:revenue"
-#define DB_SHOP_CASH    "shop:cash"
-#define DB_SHOP_EQUITY  "shop:equity"
-
-/* One accepted change. Unharmed, version_before of a resource's rows counts up without gap or
- * repetition; two rows with one version_before are a fork, and a fork is a lost update. */
-typedef struct db_ledger_row {
-    int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
-    char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345", "shop:revenue" */
-    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t...",
-                                           "reset\t...", "setting\t..." */
-    db_kind kind;
-    char order_id[DB_ID_MAX + 1];          /* "": about no order */
-    char counterpart[DB_RESOURCE_MAX + 1]; /* where the money went or came from; "": stock */
-    char reason[DB_REASON_MAX + 1], reference[DB_REFERENCE_MAX + 1]; /* the caller's; may be "" */
-    int64_t delta, before, after, version_before;
-    int64_t fence; /* 0: unfenced */
-    int64_t epoch;
-    char guard[DB_GUARD_MAX + 1];
-    char instance[DB_INSTANCE_MAX + 1];
-    int64_t at_us;                 /* by the store's clock: db_tx_now_us() */
-    char hash[DB_HASH_LENGTH + 1]; /* db_ledger_seal() */
-} db_ledger_row;
-
-/* Makes the row's hash from all its other members but id, and from the hash of the row before it.
- * chain: that one's hash, then this one's. Two rows with one predecessor are two heirs: a fork.
- * The predecessor is the last row of the same resource; of a shop's row, the other leg of its
- * transaction. The hash is the SHA-256 of a text that README.md describes. */
-void db_ledger_seal(db_ledger_row *row, char chain[DB_HASH_LENGTH + 1]);
-/* The hash alone, for those who check it. */
-void db_ledger_hash(const db_ledger_row *row, const char *predecessor,
-                    char ret[DB_HASH_LENGTH + 1]);
-/* The shop's leg of a sealed row of an account, sealed: the counterpart gets what the account
- * lost. delta is not INT64_MIN. */
-void db_ledger_shop_leg(const db_ledger_row *row, db_ledger_row *ret);
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
@@ -485,61 +350,7 @@ db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int6
  * back, not even a reset. Returns as db_run(); DB_INVALID for a name that does not fit. */
 db_status db_next_fence(db *db, const char *resource, int64_t seen, int64_t *ret, db_error *error);
 
-/* -- audit ------------------------------------------------------------------------------------ */
-
-enum { DB_FORKS_MAX = 8 }; /* forks shown per resource; all are counted */
-
-typedef struct db_audit_row {
-    char resource[DB_RESOURCE_MAX + 1];
-    char guard[DB_GUARD_MAX + 1];
-    int64_t missing; /* 1: ledger or live orders name it, and there is no such item or account */
-    int64_t initial, current; /* missing: 0 */
-    int64_t ledger_sum;       /* of the deltas since the reset; missing: of all */
-    int64_t sold;             /* items: pieces in reserved and paid orders; missing: of all */
-    int64_t oversold;         /* items: max(0, sold - initial) */
-    int64_t over_limit;  /* items: pieces in those orders beyond the limit per user, of all users */
-    int64_t former_paid; /* items: minor units that the payments of former epochs have moved; it
-                            stays as it is from the answer to a reset until the next reset */
-    int64_t negative;    /* 1 if current < 0 or any ledger row's after < 0 */
-    int64_t lost_updates; /* ledger rows whose version_before an earlier row has already */
-    int64_t lost_amount;  /* |initial + ledger_sum - current| */
-    int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */
-    int64_t broken;       /* rows with after != before + delta, or gaps in the chain; rows and live
-                             orders of a later epoch than the resource's, of a missing one all;
-                             items: 1 more when orders and ledger disagree about what was sold */
-    int64_t unchained;    /* rows whose hash does not follow from a row before them; 1 more if the
-                             resource's chain is not the hash of its last row. An audit of one
-                             resource takes the hash of its last reset as given */
-    size_t n_forks;       /* filled below */
-    db_ledger_row forks[DB_FORKS_MAX][2];
-    bool
-        ok; /* missing, oversold, over_limit, negative, lost_*, duplicates, broken and unchained are
-               0 */
-} db_audit_row;
-
-/* Calls each() per resource in ascending order, from one snapshot; resource NULL: all. A non-zero
- * return of each() stops and is not an error. DB_NOT_FOUND: nothing has the name. What
- * else it returns, error (may be NULL) explains. */
-db_status db_audit(db_reader *reader, const char *resource,
-                   int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
-
-/* Calls each() for each ledger row of a movement of money: of the accounts and of the shop's sides.
- * The rows of one transaction come together. From one snapshot; returns as db_audit(). */
-db_status db_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
-                        void *arg, db_error *error);
-
-/* Of all movements of money. */
-typedef struct db_books {
-    int64_t transactions; /* that moved money */
-    int64_t unbalanced;   /* those whose legs are not two, or do not name each other, or do not sum
-                             to zero */
-    int64_t unchained;    /* those whose shop's leg has not the hash that follows from the other */
-    int64_t total;        /* sum of all legs */
-    int64_t unpaid;       /* orders whose state and whose payments less refunds differ */
-    bool ok;              /* all but transactions are 0 */
-} db_books;
-/* Within db_reader_begin() and db_reader_end() it is of the same snapshot as db_audit(). */
-db_status db_audit_books(db_reader *reader, db_books *ret, db_error *error);
+/* -- counters --------------------------------------------------------------------------------- */
 
 /* Counters for metrics. */
 typedef struct db_stats {

@@ -5,6 +5,7 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
+ *   ... resets, terms  db_reset.c            tx_reset, tx_set_item
  *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite
  *
  * The files check every argument first: text ends within its array, ids are not empty,
@@ -17,6 +18,7 @@
 #ifndef DB_ENGINE_H
 #define DB_ENGINE_H
 
+#include "db_audit.h"
 #include "columns.h"
 #include "upkeep.h"
 
@@ -177,5 +179,9 @@ void db_count(_Atomic uint64_t *counter, uint64_t n);
 /* Text that does not fit its array, or is empty where a name is needed: refused, never cut. */
 bool db_name_ok(const char *name, size_t max);
 bool db_text_ok(const char *text, size_t max);
+/* Texts that end and fit, and a name where one is needed. NULL is no guard. */
+bool db_item_ok(const db_item *row);
+bool db_account_ok(const db_account *row);
+bool db_guard_ok(const char *guard);
 
 #endif

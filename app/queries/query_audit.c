@@ -1,4 +1,5 @@
 /* GET /v1/audit: ledger, current values and orders, compared by the store. */
+#include "db_audit.h"
 #include "answer.h"
 #include "queries.h"
 

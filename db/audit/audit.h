@@ -5,6 +5,7 @@
 #ifndef DB_AUDIT_H
 #define DB_AUDIT_H
 
+#include "db_audit.h"
 #include "columns.h"
 
 enum {

@@ -5,6 +5,7 @@
 #ifndef TESTS_DB_FIXTURE_H
 #define TESTS_DB_FIXTURE_H
 
+#include "db_audit.h"
 #include "db.h"
 #include "on_postgres.h"
 

@@ -6,6 +6,7 @@
  * before the input's bytes begin; the rest says what is asked first. Whatever the server says, each
  * call returns a status of its list, and a row that is given fits its struct.
  */
+#include "db_audit.h"
 #include "client.h"
 #include "columns.h"
 #include "fuzz.h"

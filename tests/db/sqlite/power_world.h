@@ -5,6 +5,7 @@
 #ifndef TESTS_DB_POWER_WORLD_H
 #define TESTS_DB_POWER_WORLD_H
 
+#include "db_audit.h"
 #include "fixture.h"
 #include "power_vfs.h"
 

@@ -1,3 +1,4 @@
+#include "db_audit.h"
 #include "bench_fill.h"
 #include "bench.h"
 #include "db.h"
