@@ -3,8 +3,8 @@
 #include "business.h"
 #include "attempt.h"
 #include "point.h"
+#include "repeated.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +30,8 @@ struct close_orders {
     db_expired page[DB_EXPIRED_MAX];
     struct slow_item slow[SLOW_ITEMS_MAX];
     size_t n_slow;
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool stopping, started;
+    struct repeated thread;
 };
-
-static bool is_stopping(struct close_orders *task)
-{
-    pthread_mutex_lock(&task->mutex);
-    bool stopping = task->stopping;
-    pthread_mutex_unlock(&task->mutex);
-    return stopping;
-}
 
 /* Two instances need not do the same work: the lock of their default guard keeps them apart. If
  * their default guards differ, or are in the store, the item's guard keeps them apart order by
@@ -151,8 +140,8 @@ static void run(struct close_orders *task)
         read_page(task, NULL); /* again under the lock: another instance may have closed them */
     while (n > 0 && go_on) {
         for (size_t i = 0; i < n && go_on; i++)
-            go_on = take_turn(task, &task->page[i], &record.done) && !is_stopping(task) &&
-                    !lock_set_lost(&task->lock);
+            go_on = take_turn(task, &task->page[i], &record.done) &&
+                    !repeated_is_stopping(&task->thread) && !lock_set_lost(&task->lock);
         const db_expired last = task->page[n - 1];
         n = read_page(task, &last);
     }
@@ -167,24 +156,16 @@ static void run(struct close_orders *task)
         lock_set_release(&task->lock);
 }
 
-static void *run_thread(void *arg)
+/* A period of rest after each run. */
+static int64_t period_us(const struct close_orders *task)
 {
-    struct close_orders *task = arg;
-    int64_t period_us = task->base.config->close_orders_ms * 1000;
-    int64_t next_us = now_us() + period_us;
-    pthread_mutex_lock(&task->mutex);
-    while (!task->stopping) {
-        while (!task->stopping && cond_wait_until(&task->changed, &task->mutex, next_us))
-            continue;
-        if (task->stopping)
-            break;
-        pthread_mutex_unlock(&task->mutex);
-        run(task);
-        next_us = now_us() + period_us; /* a period of rest after each run */
-        pthread_mutex_lock(&task->mutex);
-    }
-    pthread_mutex_unlock(&task->mutex);
-    return NULL;
+    return task->base.config->close_orders_ms * 1000;
+}
+
+static int64_t run_and_rest(void *arg)
+{
+    run(arg);
+    return period_us(arg);
 }
 
 struct close_orders *close_orders_open(const struct section_base *base)
@@ -193,11 +174,8 @@ struct close_orders *close_orders_open(const struct section_base *base)
     if (!task)
         return NULL;
     task->base = *base;
-    pthread_mutex_init(&task->mutex, NULL);
-    pthread_cond_init(&task->changed, NULL);
-    if (section_init(&task->section, base, 1) == 0 && lock_set_init(&task->lock) == 0)
-        task->started = pthread_create(&task->thread, NULL, run_thread, task) == 0;
-    if (task->started)
+    if (section_init(&task->section, base, 1) == 0 && lock_set_init(&task->lock) == 0 &&
+        repeated_start(&task->thread, period_us(task), run_and_rest, task))
         return task;
     close_orders_close(task);
     return NULL;
@@ -207,15 +185,8 @@ void close_orders_close(struct close_orders *task)
 {
     if (!task)
         return;
-    pthread_mutex_lock(&task->mutex);
-    task->stopping = true;
-    pthread_cond_signal(&task->changed);
-    pthread_mutex_unlock(&task->mutex);
-    if (task->started)
-        pthread_join(task->thread, NULL);
+    repeated_stop(&task->thread);
     section_free(&task->section);
     lock_set_free(&task->lock);
-    pthread_cond_destroy(&task->changed);
-    pthread_mutex_destroy(&task->mutex);
     free(task);
 }

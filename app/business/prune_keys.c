@@ -1,8 +1,8 @@
 #include "prune_keys.h"
 #include "point.h"
+#include "repeated.h"
 #include "upkeep.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +15,9 @@ enum {
 
 struct prune_keys {
     struct section_base base;
+    db_reader *reader;          /* opened at the first bite */
     char after[DB_KEY_MAX + 1]; /* the sweep is here */
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool stopping, started;
+    struct repeated thread;
 };
 
 struct bite {
@@ -40,13 +38,16 @@ static int64_t rest_us(const struct prune_keys *task)
 }
 
 /* Returns the pause until the next bite. If the store is away, the sweep begins again. */
-static int64_t take_bite(struct prune_keys *task, db_reader *reader)
+static int64_t take_bite(void *arg)
 {
+    struct prune_keys *task = arg;
     db_bite bite;
+    if (task->reader == NULL && db_reader_open(task->base.db, &task->reader, NULL) != DB_OK)
+        return rest_us(task);
     struct bite job = {.after = task->after,
                        .last = bite.last,
                        .before_us = wall_us() - task->base.config->key_retention_s * 1000000};
-    db_status status = db_read_bite(reader, task->after, job.before_us, &bite);
+    db_status status = db_read_bite(task->reader, task->after, job.before_us, &bite);
     if (status == DB_OK && bite.old > 0 &&
         (status = db_run(task->base.db, prune, &job, NULL)) == DB_OK)
         counter_add(&task->base.counters->pruned, (uint64_t)bite.old);
@@ -55,45 +56,16 @@ static int64_t take_bite(struct prune_keys *task, db_reader *reader)
     return ended ? rest_us(task) : bite.old > 0 ? PRUNE_PAUSE_US : BITE_PAUSE_US;
 }
 
-/* Returns whether to go on. */
-static bool wait_until_us(struct prune_keys *task, int64_t until_us)
-{
-    pthread_mutex_lock(&task->mutex);
-    while (!task->stopping && cond_wait_until(&task->changed, &task->mutex, until_us))
-        continue;
-    const bool go_on = !task->stopping;
-    pthread_mutex_unlock(&task->mutex);
-    return go_on;
-}
-
-static void *run_thread(void *arg)
-{
-    struct prune_keys *task = arg;
-    db_reader *reader = NULL;
-    int64_t pause_us = rest_us(task);
-    while (wait_until_us(task, now_us() + pause_us)) {
-        pause_us = rest_us(task);
-        if (reader != NULL || db_reader_open(task->base.db, &reader, NULL) == DB_OK)
-            pause_us = take_bite(task, reader);
-    }
-    if (reader != NULL)
-        db_reader_close(reader);
-    return NULL;
-}
-
 struct prune_keys *prune_keys_open(const struct section_base *base)
 {
     struct prune_keys *task = calloc(1, sizeof *task);
     if (!task)
         return NULL;
     task->base = *base;
-    pthread_mutex_init(&task->mutex, NULL);
-    pthread_cond_init(&task->changed, NULL);
-    task->started = base->config->key_retention_s > 0 &&
-                    pthread_create(&task->thread, NULL, run_thread, task) == 0;
-    if (task->started || base->config->key_retention_s == 0)
+    if (base->config->key_retention_s == 0 ||
+        repeated_start(&task->thread, rest_us(task), take_bite, task))
         return task;
-    prune_keys_close(task);
+    free(task);
     return NULL;
 }
 
@@ -101,13 +73,8 @@ void prune_keys_close(struct prune_keys *task)
 {
     if (!task)
         return;
-    pthread_mutex_lock(&task->mutex);
-    task->stopping = true;
-    pthread_cond_signal(&task->changed);
-    pthread_mutex_unlock(&task->mutex);
-    if (task->started)
-        pthread_join(task->thread, NULL);
-    pthread_cond_destroy(&task->changed);
-    pthread_mutex_destroy(&task->mutex);
+    repeated_stop(&task->thread);
+    if (task->reader != NULL)
+        db_reader_close(task->reader);
     free(task);
 }
