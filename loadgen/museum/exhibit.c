@@ -25,17 +25,22 @@ static bool is(const json_t *record, const char *name, const char *text)
     return strcmp(text_of(record, name), text) == 0;
 }
 
-void exhibit_slug(const json_t *record, char out[EXHIBIT_SLUG_MAX])
+/* Letters, digits and single dashes. */
+static size_t add_to_slug(const char *text, size_t n, char out[EXHIBIT_SLUG_MAX])
 {
-    size_t n = (size_t)snprintf(out, EXHIBIT_SLUG_MAX, "%s.", text_of(record, "guard"));
-    if (n >= EXHIBIT_SLUG_MAX)
-        n = EXHIBIT_SLUG_MAX - 1;
-    for (const char *text = text_of(record, "variant"); *text != '\0' && n < EXHIBIT_SLUG_MAX - 2;
-         text++)
+    for (; *text != '\0' && n < EXHIBIT_SLUG_MAX - 2; text++)
         if (isalnum((unsigned char)*text))
             out[n++] = (char)tolower((unsigned char)*text);
-        else if (out[n - 1] != '-' && out[n - 1] != '.')
+        else if (n > 0 && out[n - 1] != '-' && out[n - 1] != '.')
             out[n++] = '-';
+    return n;
+}
+
+void exhibit_slug(const json_t *record, char out[EXHIBIT_SLUG_MAX])
+{
+    size_t n = add_to_slug(text_of(record, "guard"), 0, out);
+    out[n++] = '.';
+    n = add_to_slug(text_of(record, "variant"), n, out);
     while (n > 0 && (out[n - 1] == '-' || out[n - 1] == '.'))
         n--;
     out[n] = '\0';
@@ -186,18 +191,24 @@ const char *exhibit_sign(const char *outcome)
     return "?";
 }
 
+static void write_case(const struct page *page, const json_t *record)
+{
+    html_escape(text_of(record, "guard"), page->out);
+    fputc(' ', page->out);
+    html_escape(exhibit_variant(page, record), page->out);
+}
+
 /* Its text is all of "✗ redis-token (fence off): unsafe"; the matrix shows the sign only. */
 void exhibit_link(const struct page *page, const json_t *record)
 {
-    const char *outcome = text_of(record, "observed"), *variant = exhibit_variant(page, record);
+    const char *outcome = text_of(record, "observed");
     char slug[EXHIBIT_SLUG_MAX];
     exhibit_slug(record, slug);
-    fprintf(page->out, " <a class=\"sign %s\" href=\"lesson/%s.html#%s\" title=\"%s ", outcome,
-            text_of(record, "hazard"), slug, text_of(record, "guard"));
-    html_escape(variant, page->out);
-    fprintf(page->out, "\">%s<span class=\"says\"> %s ", exhibit_sign(outcome),
-            text_of(record, "guard"));
-    html_escape(variant, page->out);
+    fprintf(page->out, " <a class=\"sign %s\" href=\"lesson/%s.html#%s\" title=\"", outcome,
+            text_of(record, "hazard"), slug);
+    write_case(page, record);
+    fprintf(page->out, "\">%s<span class=\"says\"> ", exhibit_sign(outcome));
+    write_case(page, record);
     fputs(": ", page->out);
     html_escape(words_of(page->words, "short", outcome), page->out);
     fputs("</span></a>", page->out);

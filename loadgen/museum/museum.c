@@ -1,12 +1,74 @@
 #include "museum.h"
 #include "bind.h"
+#include "hazard.h"
 #include "output.h"
 #include "pages.h"
+#include "trace.h"
 #include "web_files.h"
 #include "words.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text != NULL ? text : "";
+}
+
+static bool is_outcome(const char *text)
+{
+    int i = 0;
+    while (i < HAZARD_OUTCOMES && strcmp(text, hazard_outcome_text((enum hazard_outcome)i)) != 0)
+        i++;
+    return i < HAZARD_OUTCOMES;
+}
+
+/* As the lab writes it: ASCII, and not cut by trace_event(). */
+static bool is_told(const char *text, size_t size)
+{
+    size_t n = 0;
+    while (text[n] >= ' ' && text[n] <= '~')
+        n++;
+    return text[n] == '\0' && n < size;
+}
+
+/* Returns NULL, or what the pages cannot tell of it. */
+static const char *wrong_with(const json_t *record)
+{
+    const json_t *timeline = json_object_get(record, "timeline");
+    const json_t *unit = json_object_get(json_object_get(record, "outcome"), "unit");
+    if (!json_is_string(json_object_get(record, "guard")))
+        return "it has no guard";
+    if (!is_outcome(text_of(record, "observed")))
+        return "its observed is not an outcome";
+    if (unit != NULL && !json_is_string(unit))
+        return "its unit is not a word";
+    for (size_t i = 0; i < json_array_size(timeline); i++) {
+        const json_t *event = json_array_get(timeline, i);
+        if (!is_told(text_of(event, "actor"), TRACE_WHO_MAX) ||
+            !is_told(text_of(event, "point"), TRACE_POINT_MAX))
+            return "an actor or a point is too long or not ASCII";
+    }
+    return NULL;
+}
+
+/* A failure that is not in the catalogue has no page. */
+static int check_records(const struct site *site)
+{
+    for (size_t i = 0; i < json_array_size(site->results); i++) {
+        const json_t *record = json_array_get(site->results, i);
+        const char *wrong =
+            hazard_find(text_of(record, "hazard")) != NULL ? wrong_with(record) : NULL;
+        if (wrong != NULL) {
+            snprintf(site->message, MUSEUM_MESSAGE_MAX, "results[%zu], %s under \"%.60s\": %s", i,
+                     text_of(record, "hazard"), text_of(record, "guard"), wrong);
+            return -1;
+        }
+    }
+    return 0;
+}
 
 /* A scene that its recording does not bear out must not be shown. */
 static int check_scenes(const struct site *site)
@@ -67,8 +129,8 @@ int museum_make(const struct museum_recordings *recordings, const char *out,
     snprintf(message, MUSEUM_MESSAGE_MAX, "out of memory");
     if (!json_is_array(site.results))
         snprintf(message, MUSEUM_MESSAGE_MAX, "the lab's JSON has no results");
-    else if (site.commands != NULL && site.which != NULL && check_scenes(&site) == 0 &&
-             copy_assets(&site) == 0 && make_pages(&site) == 0)
+    else if (site.commands != NULL && site.which != NULL && check_records(&site) == 0 &&
+             check_scenes(&site) == 0 && copy_assets(&site) == 0 && make_pages(&site) == 0)
         failed = 0;
     json_decref(site.commands);
     json_decref(site.which);

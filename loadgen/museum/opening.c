@@ -90,7 +90,9 @@ static void write_buyers(const struct page *page, const struct sale *sale, json_
         args_count(args, "after", json_integer_value(json_object_get(row, "after")));
         fputs("<div class=\"buyer\"><b>", page->out);
         write_words(page, "opening.buyer", args);
-        fprintf(page->out, "</b> <span>%s</span> <em>", text_of(row, "instance"));
+        fputs("</b> <span>", page->out);
+        html_escape(text_of(row, "instance"), page->out);
+        fputs("</span> <em>", page->out);
         write_words(page, "opening.held", args);
         fputs("</em></div>\n", page->out);
     }

@@ -55,9 +55,10 @@ static void write_run(const struct page *page, const json_t *record, bool open)
     char slug[EXHIBIT_SLUG_MAX];
     exhibit_slug(record, slug);
     fprintf(page->out,
-            "<details class=\"exhibit\" id=\"%s\"%s><summary><b class=\"sign %s\">%s</b> "
-            "<code>%s</code> ",
-            slug, open ? " open" : "", outcome, exhibit_sign(outcome), text_of(record, "guard"));
+            "<details class=\"exhibit\" id=\"%s\"%s><summary><b class=\"sign %s\">%s</b> <code>",
+            slug, open ? " open" : "", outcome, exhibit_sign(outcome));
+    html_escape(text_of(record, "guard"), page->out);
+    fputs("</code> ", page->out);
     html_escape(variant, page->out);
     fprintf(page->out, " <span class=\"%s\">", outcome);
     html_escape(words_of(page->words, "short", outcome), page->out);
@@ -157,8 +158,11 @@ static void write_matrix(const struct page *page)
     fputs("<table class=\"matrix\"><thead><tr><th scope=\"col\">", page->out);
     html_escape(words_get(page->words, "matrix.failure"), page->out);
     fputs("</th>", page->out);
-    for (int k = 0; k < columns.n; k++)
-        fprintf(page->out, "<th scope=\"col\"><span>%s</span></th>", columns.guards[k]);
+    for (int k = 0; k < columns.n; k++) {
+        fputs("<th scope=\"col\"><span>", page->out);
+        html_escape(columns.guards[k], page->out);
+        fputs("</span></th>", page->out);
+    }
     fputs("</tr></thead><tbody>\n", page->out);
     for (size_t i = 0; hazard_list[i] != NULL; i++)
         if (was_recorded(page->site, hazard_list[i]))

@@ -163,6 +163,9 @@ void trace_write(const struct trace_event *event, const json_t *words, FILE *out
     for (int i = 0; i < TRACE_PARTS; i++)
         args_text(args, (char[]){(char)('1' + i), '\0'}, event->parts[i]);
     const char *text = json_string_value(json_object_get(words, key));
-    words_fill(text != NULL ? text : event->point, args, out);
+    if (text != NULL)
+        words_fill(text, args, out);
+    else
+        html_escape(event->point, out);
     json_decref(args);
 }

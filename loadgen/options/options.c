@@ -306,12 +306,17 @@ const struct argp options_serve_argp = {.options = serve_options, .parser = pars
 
 /* -- the whole --------------------------------------------------------------------------------- */
 
+/* Without the credentials of a header. */
 static void keep_command(struct options *options, const char *name, int argc, char **argv)
 {
+    static const char secret[] = "Authorization:";
     size_t used = (size_t)snprintf(options->command, sizeof options->command, "%s", name);
-    for (int i = 1; i < argc && used < sizeof options->command; i++)
-        used += (size_t)snprintf(options->command + used, sizeof options->command - used, " %s",
-                                 argv[i]);
+    for (int i = 1; i < argc && used < sizeof options->command; i++) {
+        const char *at = strcasestr(argv[i], secret);
+        const size_t shown = at != NULL ? (size_t)(at - argv[i]) + strlen(secret) : strlen(argv[i]);
+        used += (size_t)snprintf(options->command + used, sizeof options->command - used, " %.*s%s",
+                                 (int)shown, argv[i], at != NULL ? " ***" : "");
+    }
 }
 
 void options_parse(const struct command *command, int argc, char **argv, struct options *ret)

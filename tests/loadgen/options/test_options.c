@@ -257,6 +257,31 @@ static void token_of_the_environment_goes_to_services_only(void **state)
     unsetenv("SECKILL_TOKEN");
 }
 
+static struct options parse_header(const char *header)
+{
+    char *argv[] = {
+        "loadgen-http", "http://127.0.0.1:7/x", "--header", (char[300]){0}, "--quiet", NULL};
+    struct options options;
+    snprintf(argv[3], 300, "%s", header);
+    options_parse(&http, 5, argv, &options);
+    return options;
+}
+
+/* Reports show the command. */
+static void credentials_are_not_kept(void **state)
+{
+    static const char *const headers[] = {"Authorization: Bearer T0ken", "authorization:T0ken",
+                                          "Proxy-Authorization: Basic T0ken"};
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        struct options options = parse_header(headers[i]);
+        assert_null(strstr(options.command, "T0ken"));
+        assert_non_null(strstr(options.command, "uthorization: *** --quiet"));
+        assert_string_equal(options.headers[0], headers[i]); /* it is sent */
+    }
+    assert_non_null(strstr(parse_header("Accept: text/plain").command, "Accept: text/plain"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +290,7 @@ int main(void)
         cmocka_unit_test(whatever_is_not_understood_is_a_usage_error),
         cmocka_unit_test(help_is_not_an_error),
         cmocka_unit_test(each_command_takes_its_own_flags),
+        cmocka_unit_test(credentials_are_not_kept),
         cmocka_unit_test(help_has_each_heading_once),
         cmocka_unit_test(token_is_the_first_line_of_its_file),
         cmocka_unit_test(token_of_the_environment_goes_to_services_only),
