@@ -32,6 +32,7 @@ static struct http_value *slot_of(struct http_head *head, const char *name, size
     } known[] = {
         {"host", offsetof(struct http_head, host)},
         {"origin", offsetof(struct http_head, origin)},
+        {"sec-fetch-site", offsetof(struct http_head, fetch_site)},
         {"content-length", offsetof(struct http_head, content_length)},
         {"transfer-encoding", offsetof(struct http_head, transfer_encoding)},
         {"expect", offsetof(struct http_head, expect)},

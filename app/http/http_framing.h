@@ -25,7 +25,7 @@ struct http_value {
 };
 
 struct http_head {
-    struct http_value host, origin, content_length, transfer_encoding, expect;
+    struct http_value host, origin, fetch_site, content_length, transfer_encoding, expect;
     struct http_value content_type, idempotency_key, request_id, authorization;
     struct http_value if_match, if_none_match;
     int64_t body_bytes; /* from Content-Length; 0 without, -1: chunked */

@@ -101,3 +101,15 @@ bool origin_is_ours(const struct http_value *origin, const struct http_value *ho
     }
     return false;
 }
+
+bool origin_fetch_is_ours(const struct http_value *fetch_site)
+{
+    static const char *const ours[] = {"same-origin", "none"};
+    if (fetch_site->count == 0)
+        return true;
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (fetch_site->count == 1 && fetch_site->length == strlen(ours[i]) &&
+            memcmp(fetch_site->text, ours[i], fetch_site->length) == 0)
+            return true;
+    return false;
+}

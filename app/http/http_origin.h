@@ -15,6 +15,10 @@
  * accepts each numeric address: rebinding needs a name. No Host (HTTP/1.0): true. */
 bool origin_host_is_ours(const struct http_value *host, const char *listen, const char *allowed);
 
+/* True without Sec-Fetch-Site, and if the browser says in it that a page of this service asks, or
+ * the user. A page that asks without reading (no-cors) sends no Origin. */
+bool origin_fetch_is_ours(const struct http_value *fetch_site);
+
 /* True without an Origin, or if it is http:// or https:// with this Host. */
 bool origin_is_ours(const struct http_value *origin, const struct http_value *host);
 

@@ -88,7 +88,10 @@ static void check_origin(struct request *request, const struct http_head *head, 
     const struct route *route = request->match.route;
     const bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     const bool streams = route != NULL && route->action == ROUTE_EVENTS;
-    if ((!reads || streams) && !origin_is_ours(&head->origin, &head->host))
+    if (streams && !origin_fetch_is_ours(&head->fetch_site))
+        op_problem(&request->call->op, PROBLEM_FOREIGN_ORIGIN,
+                   "a page of another site may not hold a stream (Sec-Fetch-Site)");
+    else if ((!reads || streams) && !origin_is_ours(&head->origin, &head->host))
         op_problem(&request->call->op, PROBLEM_FOREIGN_ORIGIN,
                    "a page of \"%.100s\" may not send this; only pages of this service may",
                    head->origin.text);

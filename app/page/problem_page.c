@@ -9,7 +9,7 @@
 static const char *const advice[PROBLEM_COUNT] = {
     [PROBLEM_BAD_REQUEST] = "The request is malformed: its head, its path, its query or its body. "
                             "\"detail\" says where. Correct it; the same request will fail again.",
-    [PROBLEM_KEY_REQUIRED] = "Every POST needs an Idempotency-Key header, so that it can be sent "
+    [PROBLEM_KEY_REQUIRED] = "This POST needs an Idempotency-Key header, so that it can be sent "
                              "again without acting twice. Make a new one for each new intent, "
                              "and repeat it with each retry.",
     [PROBLEM_UNAUTHORIZED] = "No token came with the request, or one that is not known here. Send "

@@ -33,7 +33,7 @@ static size_t add_to_slug(const char *text, size_t n, char out[EXHIBIT_SLUG_MAX]
             out[n++] = (char)tolower((unsigned char)*text);
         else if (n > 0 && out[n - 1] != '-' && out[n - 1] != '.')
             out[n++] = '-';
-    return n;
+    return n > 0 && out[n - 1] == '-' ? n - 1 : n;
 }
 
 void exhibit_slug(const json_t *record, char out[EXHIBIT_SLUG_MAX])
@@ -41,9 +41,7 @@ void exhibit_slug(const json_t *record, char out[EXHIBIT_SLUG_MAX])
     size_t n = add_to_slug(text_of(record, "guard"), 0, out);
     out[n++] = '.';
     n = add_to_slug(text_of(record, "variant"), n, out);
-    while (n > 0 && (out[n - 1] == '-' || out[n - 1] == '.'))
-        n--;
-    out[n] = '\0';
+    out[out[n - 1] == '.' ? n - 1 : n] = '\0';
 }
 
 /* -- the data of the player ----------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -53,10 +54,21 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* One with tokens, one with --open besides, one without tokens. */
-static struct sandbox_server *closed, *open_too, *open_one;
+/* One with tokens, one with --open besides, one without tokens, one whose file has none. */
+static struct sandbox_server *closed, *open_too, *open_one, *open_empty;
 
 /* -- the rig ----------------------------------------------------------------------------------- */
+
+static struct sandbox_server *open_without_tokens(void)
+{
+    char path[CALLERS_TEXT];
+    snprintf(path, sizeof path, "%s/no-tokens", sandbox_dir(callers_sandbox));
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fchmod(fileno(file), 0600), 0);
+    assert_int_equal(fclose(file), 0);
+    return callers_service("open-empty", (const char *const[]){"--tokens", path, "--open", NULL});
+}
 
 static int open_services(void **state)
 {
@@ -66,6 +78,7 @@ static int open_services(void **state)
     open_too = callers_service("open-too",
                                (const char *const[]){"--tokens", callers_file, "--open", NULL});
     open_one = callers_service("open", (const char *const[]){NULL});
+    open_empty = open_without_tokens();
     callers_fill(closed, OPERATOR);
     callers_fill(open_one, NONE);
     return 0;
@@ -74,7 +87,8 @@ static int open_services(void **state)
 static int close_services(void **state)
 {
     (void)state;
-    const bool clean = shop_stop(closed) && shop_stop(open_too) && shop_stop(open_one);
+    const bool clean =
+        shop_stop(closed) && shop_stop(open_too) && shop_stop(open_one) && shop_stop(open_empty);
     callers_close();
     return clean ? 0 : -1;
 }
@@ -213,6 +227,7 @@ static void loopback_without_tokens_is_open_and_says_so(void **state)
     (void)state;
     first_line_has(open_one, "open");
     first_line_has(open_too, "tokens,open");
+    first_line_has(open_empty, "open"); /* nobody can have a token */
     first_line_has(closed, "tokens");
     for (size_t i = 0; i < ROWS; i++) {
         char path[CALLERS_TEXT], key[CALLERS_KEY];

@@ -149,6 +149,7 @@ static void wrong_files_are_refused_by_line(void **state)
          ":1: a name is"},
         {"buyer task " OF_ABC "\n", ":1: the service itself"},
         {"operator reset " OF_ABC "\n", ":1: the service itself"},
+        {"operator setting " OF_ABC "\n", ":1: the service itself"},
         {"buyer ann " OF_ABC "0\n", ":1: the hash is not"},
         {"buyer ann g" OTHER "\n", ":1: the hash is not"},
         {"buyer ann zz7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n",
@@ -212,6 +213,20 @@ static void what_is_no_file_is_refused(void **state)
         assert_non_null(strstr(message, files[i]));
         assert_non_null(strstr(message, whats[i]));
     }
+}
+
+/* To open one waits for a writer, and nobody writes: the start of the service would hang. */
+static void a_pipe_is_refused_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    tokens = open_file(false);
+    assert_null(tokens);
+    assert_non_null(strstr(message, "not a regular file"));
+    assert_int_equal(unlink(path), 0);
+    write_file("");
+    assert_int_equal(chmod(path, 0600), 0);
 }
 
 static void the_longest_name_is_taken_and_none_is_not(void **state)
@@ -362,6 +377,7 @@ int main(void)
         cmocka_unit_test_teardown(long_lines_are_refused, close_tokens),
         cmocka_unit_test_teardown(files_that_others_may_open_are_refused, close_tokens),
         cmocka_unit_test_teardown(what_is_no_file_is_refused, close_tokens),
+        cmocka_unit_test_teardown(a_pipe_is_refused_at_once, close_tokens),
         cmocka_unit_test_teardown(the_longest_name_is_taken_and_none_is_not, close_tokens),
         cmocka_unit_test_teardown(both_names_of_a_shared_token_are_told, close_tokens),
         cmocka_unit_test_teardown(files_are_closed, close_tokens),

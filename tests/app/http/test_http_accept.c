@@ -84,6 +84,7 @@ static void a_dripping_request_gives_way(void **state)
 {
     (void)state;
     struct raw_reply reply;
+    char header[64];
     int slow[CONNECTIONS + 1];
     for (int i = 0; i < CONNECTIONS; i++) {
         slow[i] = raw_connect(fixture.port);
@@ -98,6 +99,7 @@ static void a_dripping_request_gives_way(void **state)
     assert_int_equal(raw_read(slow[0], 0, RAW_WAIT_MS, &reply), 503);
     assert_true(test_now_ms() - began_ms < 10000); /* not by its own limit */
     assert_non_null(strstr(reply.body, "overloaded"));
+    assert_string_equal(raw_header(&reply, "Retry-After", header, sizeof(header)), "1");
     raw_free(&reply);
     assert_true(raw_closed(slow[0], RAW_WAIT_MS));
     for (int i = 1; i < CONNECTIONS; i++) {

@@ -2,6 +2,7 @@
 #include "http_fixture.h"
 #include "http_origin.h"
 #include "routes.h"
+#include "sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,6 +149,43 @@ static void foreign_origin_is_refused_unless_it_only_reads(void **state)
     assert_int_equal(stub_submitted(fixture.service), submitted);
 }
 
+/* Without reading, a page sends no Origin with a GET. */
+static void a_page_of_another_site_holds_no_stream(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header;
+        bool ours;
+    } cases[] = {
+        {"", true},
+        {"Sec-Fetch-Site: same-origin\r\n", true},
+        {"sec-fetch-site: none \r\n", true},
+        {"Sec-Fetch-Site: cross-site\r\n", false},
+        {"Sec-Fetch-Site: same-site\r\n", false},
+        {"Sec-Fetch-Site:\r\n", false},
+        {"Sec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sse sse = {.fd = raw_connect(fixture.port)};
+        struct raw_reply reply;
+        char head[256];
+        const int n = snprintf(head, sizeof head, "GET /v1/events HTTP/1.1\r\nHost: t\r\n%s\r\n",
+                               cases[i].header);
+        assert_int_equal(raw_send(sse.fd, head, (size_t)n), 0);
+        if (cases[i].ours)
+            assert_true(sse_await(&sse, "event: hello", 1));
+        else {
+            assert_int_equal(raw_read(sse.fd, 0, RAW_WAIT_MS, &reply), 403);
+            assert_non_null(strstr(reply.body, "/problems/foreign-origin"));
+            raw_free(&reply);
+        }
+        sse_close(&sse);
+        /* what is no stream ends by itself */
+        assert_int_equal(fixture_call(&fixture, "GET", "/livez", cases[i].header, "", &reply), 200);
+        raw_free(&reply);
+    }
+}
+
 static void pages_of_this_service_may_write(void **state)
 {
     (void)state;
@@ -171,6 +209,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(foreign_host_is_refused_on_every_route, start,
                                         fixture_tear_down),
         cmocka_unit_test_setup_teardown(foreign_origin_is_refused_unless_it_only_reads, start,
+                                        fixture_tear_down),
+        cmocka_unit_test_setup_teardown(a_page_of_another_site_holds_no_stream, start,
                                         fixture_tear_down),
         cmocka_unit_test_setup_teardown(pages_of_this_service_may_write, start, fixture_tear_down),
     };

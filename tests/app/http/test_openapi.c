@@ -193,6 +193,26 @@ static void a_write_asks_for_a_key_or_a_condition(void **state)
     }
 }
 
+/* The introduction names each POST that takes no key. */
+static void the_introduction_names_the_posts_without_a_key(void **state)
+{
+    (void)state;
+    const char *text =
+        json_string_value(json_object_get(json_object_get(document, "info"), "description"));
+    const char *begin = strstr(text, "Every POST needs an Idempotency-Key, except ");
+    assert_non_null(begin);
+    for (size_t i = 0; i < n_routes; i++) {
+        const char *brace = strstr(routes[i].path, "{}");
+        char path[128];
+        if (brace == NULL || strcmp(routes[i].method, "POST") != 0)
+            continue;
+        snprintf(path, sizeof path, "`%.*s{id}%s`", (int)(brace - routes[i].path), routes[i].path,
+                 brace + 2);
+        const char *at = strstr(begin, path);
+        assert_int_equal(at != NULL && at < strchr(begin, ':'), routes[i].canonical == NULL);
+    }
+}
+
 static void every_problem_is_described(void **state)
 {
     (void)state;
@@ -257,6 +277,7 @@ int main(void)
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(bodies_are_described_as_they_are_checked),
         cmocka_unit_test(a_write_asks_for_a_key_or_a_condition),
+        cmocka_unit_test(the_introduction_names_the_posts_without_a_key),
         cmocka_unit_test(every_problem_is_described),
         cmocka_unit_test(every_problem_has_a_page),
         cmocka_unit_test(references_lead_somewhere),
