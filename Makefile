@@ -140,9 +140,10 @@ run_tests = $(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOB
 test: deps-build deps-test ## all tests on real servers; TEST_FULL=1: the long sizes
 	$(Q)$(SUB) $(BINS) $(TESTS)
 	$(call run_tests,$(TESTS))
-conformance: deps-build deps-test ## tests each guard against each claim, and prints a table
-	$(Q)$(SUB) $(CONFORMANCE)
-	$(call run_tests,$(CONFORMANCE)) && tests/conformance_table.sh $(CONFORMANCE)
+conformance: deps-build deps-test ## tests each guard against each claim, the store on each engine: two tables
+	$(Q)$(SUB) $(CONFORMANCE) $(STORE_CLAIMS)
+	$(call run_tests,$(CONFORMANCE) $(STORE_CLAIMS)) && tests/conformance_table.sh $(CONFORMANCE) && \
+	    tests/store_table.sh $(STORE_CLAIMS)
 check-asan: deps-lint ## the tests with address and undefined behaviour checks, as CI runs them
 	$(Q)$(MAKE) --no-print-directory test SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
 check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone

@@ -7,6 +7,7 @@ ifneq ($(SUBSET),)
 TESTS    := $(filter $(foreach one,$(SUBSET),$(B)/tests/$(one) $(B)/tests/$(one)/%),$(TESTS))
 endif
 CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
+STORE_CLAIMS := $(filter $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l RUN_ON_BOTH_ENGINES tests/db/*.c)),$(TESTS))
 $(B)/libtest.a: $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 
 # What the programs of a part are linked with.

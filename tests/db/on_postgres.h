@@ -94,9 +94,23 @@ static inline void pg_empty_database(char *ret_url, size_t size)
     strcpy(ret_url, pg_server->url);
 }
 
+/* Lines for tests/store_table.sh. */
+static inline int on_sqlite(void **state)
+{
+    (void)state;
+    puts("engine: SQLite");
+    return 0;
+}
+
+static inline int on_postgres(void **state)
+{
+    puts("engine: PostgreSQL");
+    return pg_start(state);
+}
+
 #define RUN_ON_POSTGRES(tests)                                                                     \
-    cmocka_run_group_tests_name("on PostgreSQL", tests, pg_start, pg_stop)
+    cmocka_run_group_tests_name("on PostgreSQL", tests, on_postgres, pg_stop)
 #define RUN_ON_BOTH_ENGINES(tests)                                                                 \
-    (cmocka_run_group_tests_name("on SQLite", tests, NULL, NULL) + RUN_ON_POSTGRES(tests))
+    (cmocka_run_group_tests_name("on SQLite", tests, on_sqlite, NULL) + RUN_ON_POSTGRES(tests))
 
 #endif
