@@ -165,32 +165,71 @@ static void a_chain_goes_on_over_resets(void **state)
     assert_false(books_of(fixture).ok);
 }
 
+/* What sha256sum(1) says of a text: its \n and \t are as printf(1) takes them. */
+static void sha256sum_of(const char *text, char ret[DB_HASH_LENGTH + 1])
+{
+    char command[1024];
+    ret[0] = '\0';
+    snprintf(command, sizeof command, "printf '%s' | sha256sum", text);
+    FILE *pipe = popen(command, "re");
+    assert_non_null(pipe);
+    assert_int_equal(1, fscanf(pipe, "%64s", ret));
+    assert_int_equal(0, pclose(pipe));
+}
+
 static int keep_first(void *arg, const db_ledger_row *row)
 {
     *(db_ledger_row *)arg = *row;
     return 1;
 }
 
-/* sha256sum(1) of the text that README.md describes. */
+/* The text is the one that README.md describes. */
 static void another_program_computes_the_same_hash(void **state)
 {
     struct fixture *fixture = *state;
     db_ledger_row row;
     db_feed_place place = {0};
     bool more;
-    char command[1024], hash[DB_HASH_LENGTH + 1] = "";
+    char text[512], hash[DB_HASH_LENGTH + 1];
     fixture_account(fixture, "a", -7);
     assert_int_equal(DB_OK,
                      db_read_ledger(fixture->reader, &place, 1, keep_first, &row, &place, &more));
-    snprintf(command, sizeof command,
-             "printf '\\naccount:a\\n1\\nreset\\taccount:a:1\\n-7\\n0\\n-7\\n0\\n0\\nnone\\ntest\\n"
-             "reset\\n\\nshop:equity\\n\\n\\n%lld\\n' | sha256sum",
+    snprintf(text, sizeof text,
+             "\\naccount:a\\n1\\nreset\\taccount:a:1\\n-7\\n0\\n-7\\n0\\n0\\nnone\\ntest\\n"
+             "reset\\n\\nshop:equity\\n\\n\\n%lld\\n",
              (long long)row.at_us);
-    FILE *pipe = popen(command, "re");
-    assert_non_null(pipe);
-    assert_int_equal(1, fscanf(pipe, "%64s", hash));
-    assert_int_equal(0, pclose(pipe));
+    sha256sum_of(text, hash);
     assert_string_equal(hash, row.hash);
+}
+
+/* No two fields are alike, so none may stand in the place of another. */
+static void each_field_has_its_place_in_the_hash(void **state)
+{
+    static const db_ledger_row row = {.resource = "item:i",
+                                      .epoch = 11,
+                                      .txn_id = "txn",
+                                      .delta = -12,
+                                      .before = 13,
+                                      .after = 1,
+                                      .version_before = 14,
+                                      .fence = 15,
+                                      .guard = "guard",
+                                      .instance = "instance",
+                                      .kind = DB_KIND_ORDER,
+                                      .order_id = "order-id",
+                                      .counterpart = "counterpart",
+                                      .reason = "reason",
+                                      .reference = "reference",
+                                      .at_us = 16,
+                                      .id = 17,
+                                      .hash = "hash"};
+    char told[DB_HASH_LENGTH + 1], hash[DB_HASH_LENGTH + 1];
+    (void)state;
+    db_ledger_hash(&row, "predecessor", hash);
+    sha256sum_of("predecessor\\nitem:i\\n11\\ntxn\\n-12\\n13\\n1\\n14\\n15\\nguard\\ninstance\\n"
+                 "order\\norder-id\\ncounterpart\\nreason\\nreference\\n16\\n",
+                 told);
+    assert_string_equal(told, hash);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -204,6 +243,7 @@ int main(void)
         TEST(a_fork_leaves_two_heirs),
         TEST(a_chain_goes_on_over_resets),
         TEST(another_program_computes_the_same_hash),
+        TEST(each_field_has_its_place_in_the_hash),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }
