@@ -27,7 +27,8 @@ $(foreach part,app lockkit db loadgen e2e,$(eval $(call test_programs,$(part))))
 
 # -- what single programs need besides --------------------------------------------------------------
 $(call of,e2e): $(BINS)
-$(B)/tests/app/http/test_http_process $(addprefix $(B)/tests/app/,test_promises test_roles test_callers): | $(B)/seckilld
+$(addprefix $(B)/tests/app/,http/test_http_process http/test_http_manager test_promises test_roles test_callers): \
+        | $(B)/seckilld
 $(B)/tests/app/test_hardened: | $(B)/seckilld
 $(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
 $(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
