@@ -3,6 +3,7 @@
 #include "hazard.h"
 #include "output.h"
 #include "pages.h"
+#include "teach.h"
 #include "trace.h"
 #include "web_files.h"
 #include "words.h"
@@ -105,9 +106,10 @@ static int make_pages(const struct site *site)
     int failed = 0;
     for (int language = 0; language < 2 && failed == 0; language++) {
         json_t *words = words_open(languages[language]);
-        failed = words == NULL || pages_index(site, words, language) != 0 ||
-                 pages_lessons(site, words, language) != 0 ||
-                 pages_matrix(site, words, language) != 0;
+        failed =
+            words == NULL || pages_index(site, words, language) != 0 ||
+            pages_lessons(site, words, language) != 0 || pages_matrix(site, words, language) != 0 ||
+            pages_teach(site, words, language) != 0 || pages_interview(site, words, language) != 0;
         json_decref(words);
     }
     return failed ? -1 : 0;
@@ -124,15 +126,20 @@ int museum_make(const struct museum_recordings *recordings, const char *out,
         .message = message,
         .commands = json_loads(web_find("commands.json"), 0, NULL),
         .which = json_loads(web_find("which.json"), 0, NULL),
+        .teach = json_loads(web_find("teach.json"), 0, NULL),
+        .interview = json_loads(web_find("interview.json"), 0, NULL),
     };
     int failed = -1;
     snprintf(message, MUSEUM_MESSAGE_MAX, "out of memory");
     if (!json_is_array(site.results))
         snprintf(message, MUSEUM_MESSAGE_MAX, "the lab's JSON has no results");
-    else if (site.commands != NULL && site.which != NULL && check_records(&site) == 0 &&
-             check_scenes(&site) == 0 && copy_assets(&site) == 0 && make_pages(&site) == 0)
+    else if (site.commands != NULL && site.which != NULL && site.teach != NULL &&
+             site.interview != NULL && check_records(&site) == 0 && check_scenes(&site) == 0 &&
+             teach_check(&site) == 0 && copy_assets(&site) == 0 && make_pages(&site) == 0)
         failed = 0;
     json_decref(site.commands);
     json_decref(site.which);
+    json_decref(site.teach);
+    json_decref(site.interview);
     return failed;
 }

@@ -16,7 +16,8 @@ struct museum_recordings {
 
 /* Writes the pages of both languages into the folder out, which is made if it is missing. A scene
  * that was not recorded is named on its page. Returns 0, or -1 with message: a file cannot be
- * written, the lab's JSON has another form, or a recording contradicts what its scene tells. */
+ * written, the lab's JSON has another form, or a recording contradicts what its scene or the lesson
+ * tells. */
 int museum_make(const struct museum_recordings *recordings, const char *out,
                 char message[MUSEUM_MESSAGE_MAX]);
 

@@ -6,11 +6,12 @@
 #include <stdio.h>
 
 struct site {
-    const json_t *lab, *demo; /* the recordings; demo: NULL if there is none */
-    const json_t *results;    /* of lab */
-    const char *out;          /* the folder */
-    char *message;            /* MUSEUM_MESSAGE_MAX */
-    json_t *commands, *which; /* web/commands.json, web/which.json */
+    const json_t *lab, *demo;  /* the recordings; demo: NULL if there is none */
+    const json_t *results;     /* of lab */
+    const char *out;           /* the folder */
+    char *message;             /* MUSEUM_MESSAGE_MAX */
+    json_t *commands, *which;  /* web/commands.json, web/which.json */
+    json_t *teach, *interview; /* web/teach.json, web/interview.json */
 };
 
 struct page {

@@ -23,6 +23,10 @@
     X(index, "index.html")                                                                         \
     X(lesson, "lesson.html")                                                                       \
     X(matrix, "matrix.html")                                                                       \
+    X(teach, "teach.html")                                                                         \
+    X(interview, "interview.html")                                                                 \
+    X(teach_data, "teach.json")                                                                    \
+    X(interview_data, "interview.json")                                                            \
     X(words_en, "words.en.json")                                                                   \
     X(words_zh, "words.zh.json")                                                                   \
     X(which_data, "which.json")                                                                    \
