@@ -18,7 +18,8 @@ typedef struct db_audit_row {
     int64_t initial, current; /* missing: 0 */
     int64_t ledger_sum;       /* of the deltas since the reset; missing: of all */
     int64_t sold;             /* items: pieces in reserved and paid orders; missing: of all */
-    int64_t oversold;         /* items: max(0, sold - initial) */
+    int64_t restocked;        /* items: of the deltas of kind restock since the reset */
+    int64_t oversold;         /* items: max(0, sold - initial - restocked) */
     int64_t over_limit;  /* items: pieces in those orders beyond the limit per user, of all users */
     int64_t former_paid; /* items: minor units that the payments of former epochs have moved; it
                             stays as it is from the answer to a reset until the next reset */
@@ -28,7 +29,8 @@ typedef struct db_audit_row {
     int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */
     int64_t broken;       /* rows with after != before + delta, or gaps in the chain; rows and live
                              orders of a later epoch than the resource's, of a missing one all;
-                             items: 1 more when orders and ledger disagree about what was sold */
+                             items: 1 more when orders and ledger, but for its rows of kind
+                             restock, disagree about what was sold */
     int64_t unchained;    /* rows whose hash does not follow from a row before them; 1 more if the
                              resource's chain is not the hash of its last row. An audit of one
                              resource takes the hash of its last reset as given */

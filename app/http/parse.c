@@ -90,18 +90,16 @@ static bool take_user(const struct field *field, const json_t *value, struct op 
 static bool take_text(const struct field *field, const json_t *value, struct op *op)
 {
     const char *text = value != NULL ? json_string_value(value) : "";
-    bool good = text != NULL && strlen(text) <= FIELD_TEXT_MAX;
+    bool good = text != NULL && strlen(text) <= (size_t)field->max;
     for (const char *c = text; good && *c != '\0'; c++)
         good = (unsigned char)*c >= ' ' && *c != 0x7f;
     if (!good) {
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   "%s must be a string of at most %d bytes without control characters",
-                   field->name, FIELD_TEXT_MAX);
+                   "%s must be a string of at most %" PRId64 " bytes without control characters",
+                   field->name, field->max);
         return false;
     }
-    memccpy((char *)op + field->offset, text, '\0', FIELD_TEXT_MAX + 1);
-    describe(op, " %s=%s", field->name, text);
-    return true;
+    return put_word(field, text, op);
 }
 
 static bool take_bool(const struct field *field, const json_t *value, struct op *op)

@@ -12,20 +12,20 @@
 enum field_type {
     FIELD_ID,      /* string of [A-Za-z0-9_-]{1,64} */
     FIELD_USER,    /* the same: a user. A buyer's token gives it, and no other may be sent */
-    FIELD_NAME,    /* string of [A-Za-z0-9_-]{1,24}: a guard */
-    FIELD_TEXT,    /* string of printable characters, at most FIELD_TEXT_MAX bytes */
+    FIELD_NAME,    /* string of [A-Za-z0-9_-]{1,24}: a guard, or a word of a list */
+    FIELD_TEXT,    /* string of printable characters, at most max bytes */
     FIELD_INTEGER, /* whole number from min to max */
     FIELD_BOOL     /* into an int8_t: 1, 0; -1 when absent */
 };
 
-enum { FIELD_TEXT_MAX = DB_REASON_MAX, ROUTE_FIELDS_MAX = 8 };
+enum { ROUTE_FIELDS_MAX = 8 };
 
 struct field {
     const char *name;
     enum field_type type;
     size_t offset; /* in struct op */
     bool required;
-    int64_t min, max, fallback; /* FIELD_INTEGER */
+    int64_t min, max, fallback; /* FIELD_INTEGER; FIELD_TEXT: max */
 };
 
 /* Who answers. */

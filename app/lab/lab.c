@@ -45,8 +45,10 @@ static void begin(const struct op *op)
 static void set_terms(struct op *op)
 {
     char resource[DB_RESOURCE_MAX + 1] = "";
-    if (op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_BALANCE)
-        resource_name(resource, op->kind == OP_PLACE_ORDER ? "item" : "account", op->id);
+    if (op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_STOCK)
+        resource_name(resource, "item", op->id);
+    else if (op->kind == OP_CHANGE_BALANCE)
+        resource_name(resource, "account", op->id);
     const struct lab_terms terms = lab_terms_of(current.key, current.request_id, resource);
     current.lease = (struct guard_lease){.lease_ms = terms.lease_ms, .renewed = terms.watchdog};
     if (terms.wait_ms != 0)

@@ -71,9 +71,9 @@ static bool is_named_after_order(const struct op *op)
 
 static void name_resource(char ret[DB_RESOURCE_MAX + 1], const struct op *op)
 {
-    const char *kind = op->kind == OP_PLACE_ORDER || op->kind == OP_PUT_ITEM ? "item"
-                       : is_named_after_order(op)                            ? "order"
-                                                                             : "account";
+    const bool item =
+        op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_STOCK || op->kind == OP_PUT_ITEM;
+    const char *kind = item ? "item" : is_named_after_order(op) ? "order" : "account";
     resource_name(ret, kind, op->id);
 }
 
@@ -187,7 +187,8 @@ static bool is_counted(enum op_point point)
 /* A sum that does not fit stays at the limit. */
 static void add_amount(int64_t *sum, const struct op *op)
 {
-    const int64_t change = op->kind == OP_TRANSFER ? -op->amount : op->amount;
+    const bool negated = op->kind == OP_TRANSFER || op->kind == OP_CHANGE_STOCK;
+    const int64_t change = negated ? -op->amount : op->amount;
     if (__builtin_add_overflow(*sum, change, sum))
         *sum = change < 0 ? INT64_MIN : INT64_MAX;
 }

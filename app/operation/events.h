@@ -44,7 +44,8 @@ struct event_counts {
     int64_t initial; /* as PUT; -1: not seen */
     int64_t value;   /* as last committed */
     int64_t accepted, amount, decided_no,
-        failed;                     /* amount: of the accepted, pieces or minor units;
+        failed;                     /* amount: of the accepted, minor units, or pieces
+                         ordered less those of stock changes;
                          decided_no: sold-out and the like; failed: 503 and the like */
     int64_t p50_us, p99_us, max_us; /* submitted to released; bucket's upper bound, 0: none yet */
 };

@@ -21,6 +21,7 @@
     X(PAY_ORDER, payment, "pay-order", "payment")                                                  \
     X(CANCEL_ORDER, cancellation, "cancel-order", "cancellation")                                  \
     X(REFUND_ORDER, refund, "refund-order", "refund")                                              \
+    X(CHANGE_STOCK, stock_change, "change-stock", "stock-change")                                  \
     X(TRANSFER, transfer, "transfer", "transfer")
 
 /* All others. GET_ITEM and all after it take no lock. */
@@ -105,7 +106,7 @@ struct op {
     char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
     char other[DB_ID_MAX + 1];          /* buyer, also of a list; or transfer's "to" */
     char reason[DB_REASON_MAX + 1], reference[DB_REFERENCE_MAX + 1]; /* for the ledger; or "" */
-    int64_t amount;            /* quantity, signed amount, stock, balance */
+    int64_t amount;            /* quantity, signed amount, delta, stock, balance */
     char after[DB_ID_MAX + 1]; /* lists: where the page begins, as the page before has it; "" */
     int64_t limit;             /* lists: rows at most */
     /* OP_PUT_* and OP_PATCH_ITEM, otherwise unused */

@@ -20,6 +20,7 @@
     X(SOLD_OUT, "sold-out", 409, "Sold out", 0, true)                                              \
     X(USER_LIMIT, "user-limit", 409, "Limit per user reached", 0, true)                            \
     X(FUNDS, "insufficient-funds", 409, "Insufficient funds", 0, true)                             \
+    X(STOCK, "insufficient-stock", 409, "Insufficient stock", 0, true)                             \
     X(OUT_OF_RANGE, "out-of-range", 409, "Value would leave the 64-bit range", 0, true)            \
     X(ORDER_CLOSED, "order-closed", 409, "Order is no longer open", 0, true)                       \
     X(ALREADY_DONE, "already-done", 409, "Done before; the answer is no longer kept", 0, false)    \

@@ -32,6 +32,8 @@ static const char *const advice[PROBLEM_COUNT] = {
                            "beyond that. Order fewer, or cancel another order first.",
     [PROBLEM_FUNDS] = "The balance of the account is too small. Nothing was taken. Pay in, then "
                       "try with a new Idempotency-Key.",
+    [PROBLEM_STOCK] = "The item has fewer pieces than are to be taken away. Nothing was changed. "
+                      "GET the item, then try with a new Idempotency-Key.",
     [PROBLEM_OUT_OF_RANGE] = "The result would not fit into 64 bits. Nothing was changed. Check "
                              "the amounts.",
     [PROBLEM_ORDER_CLOSED] = "The order is paid, cancelled or closed, its time is over, or its "

@@ -34,15 +34,15 @@ static json_t *forks_json(const db_audit_row *row)
 static json_t *resource_json(const db_audit_row *row, const char *default_guard)
 {
     return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-                     "s:I, s:I, s:o}",
+                     "s:I, s:I, s:I, s:o}",
                      "resource", row->resource, "ok", row->ok, "guard",
                      row->guard[0] ? row->guard : default_guard, "missing", row->missing, "initial",
                      row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold",
-                     row->sold, "oversold", row->oversold, "over_limit", row->over_limit,
-                     "former_paid", row->former_paid, "negative", row->negative, "lost_updates",
-                     row->lost_updates, "lost_amount", row->lost_amount, "duplicates",
-                     row->duplicates, "broken", row->broken, "unchained", row->unchained, "forks",
-                     forks_json(row));
+                     row->sold, "restocked", row->restocked, "oversold", row->oversold,
+                     "over_limit", row->over_limit, "former_paid", row->former_paid, "negative",
+                     row->negative, "lost_updates", row->lost_updates, "lost_amount",
+                     row->lost_amount, "duplicates", row->duplicates, "broken", row->broken,
+                     "unchained", row->unchained, "forks", forks_json(row));
 }
 
 static int add_resource(void *arg, const db_audit_row *row)

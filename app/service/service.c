@@ -56,8 +56,10 @@ static bool enter(struct service *service, struct op *op, const char *kind, cons
  * op has its problem. */
 static bool enter_crowds(struct service *service, struct op *op)
 {
-    static const char *const kinds[OP_PUT_ITEM] = {
-        [OP_PLACE_ORDER] = "item", [OP_CHANGE_BALANCE] = "account", [OP_TRANSFER] = "account"};
+    static const char *const kinds[OP_PUT_ITEM] = {[OP_PLACE_ORDER] = "item",
+                                                   [OP_CHANGE_BALANCE] = "account",
+                                                   [OP_CHANGE_STOCK] = "item",
+                                                   [OP_TRANSFER] = "account"};
     op->n_crowds = 0;
     if (!service_is_business(op))
         return true;

@@ -8,7 +8,7 @@ void audit_start(struct audit *audit, const struct audit_head *head, bool whole)
     db_audit_row *row = &audit->row;
     memset(row, 0, sizeof *row);
     audit->head = *head;
-    audit->ledger_sum = 0;
+    audit->ledger_sum = audit->restocked = 0;
     audit->any = audit->has_previous = false;
     audit_chain_start(&audit->chain, whole);
     audit->previous.rows = audit->step.rows = 0;
@@ -89,6 +89,8 @@ void audit_add(struct audit *audit, const db_ledger_row *row)
         return;
     if (row->kind != DB_KIND_RESET) /* the new value minus the one before the epoch */
         audit->ledger_sum += row->delta;
+    if (row->kind == DB_KIND_RESTOCK)
+        audit->restocked += row->delta;
     if (row->after < 0)
         audit->row.negative = 1;
     if (row->epoch == audit->head.epoch)
@@ -125,9 +127,10 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     if (!audit->head.missing && !audit_chain_ends(&audit->chain, audit->head.chain))
         row->unchained++;
     if (strncmp(row->resource, "item:", 5) == 0) {
-        __int128 over = (__int128)row->sold - row->initial;
+        __int128 over = (__int128)row->sold - row->initial - audit->restocked;
+        row->restocked = clamp(audit->restocked);
         row->oversold = over > 0 ? clamp(over) : 0;
-        if (audit->ledger_sum + row->sold != 0) /* orders and ledger differ */
+        if (audit->ledger_sum - audit->restocked + row->sold != 0) /* orders and ledger differ */
             row->broken++;
     }
     row->ok = row->missing == 0 && row->oversold == 0 && row->over_limit == 0 &&

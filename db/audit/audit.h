@@ -67,7 +67,7 @@ struct audit_chain {
 struct audit {
     db_audit_row row; /* the result, once finished */
     struct audit_head head;
-    __int128 ledger_sum;
+    __int128 ledger_sum, restocked;
     bool any;
     struct audit_step previous, step; /* of the chain: the last complete one, the current one */
     bool has_previous;

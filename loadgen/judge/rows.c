@@ -59,6 +59,8 @@ int rows_add(struct rows *rows, const json_t *object, const char **ret_missing)
         free(row.instance);
         return -1;
     }
+    const char *kind = json_string_value(json_object_get(object, "kind")); /* optional */
+    row.restocks = kind != NULL && strcmp(kind, "restock") == 0;
     row.opens = strncmp(row.txn_id, "reset\t", strlen("reset\t")) == 0;
     rows->rows[rows->n++] = row;
     return 0;
@@ -149,12 +151,16 @@ static bool opens_chain(const struct rows_row *row, int64_t initial)
     return row->opens && row->after == initial;
 }
 
-/* Walks the chain; returns the sum of the deltas after the creation. */
-static wide walk(const struct rows *rows, const struct rows_resource *resource,
-                 struct audit_row *audit)
+/* Sums of the deltas after the creation. */
+struct sums {
+    wide all, restocked;
+};
+
+static struct sums walk(const struct rows *rows, const struct rows_resource *resource,
+                        struct audit_row *audit)
 {
     const struct rows_row *all = rows->rows, *before = all, *same = all;
-    wide sum = 0;
+    struct sums sums = {0};
     for (size_t i = 0; i < rows->n; i++) {
         const struct rows_row *row = &all[i];
         if (row->version_before != same->version_before) {
@@ -168,9 +174,10 @@ static wide walk(const struct rows *rows, const struct rows_resource *resource,
                                 : !row->opens && continues(row, before, same);
         audit->broken += !fits || (wide)row->before + row->delta != row->after;
         audit->negative |= row->after < 0;
-        sum += row->opens ? 0 : row->delta;
+        sums.all += row->opens ? 0 : row->delta;
+        sums.restocked += row->restocks ? row->delta : 0;
     }
-    return sum;
+    return sums;
 }
 
 /* The resource's version is one more than the newest row's. After a fork a late writer may have
@@ -188,14 +195,15 @@ void rows_audit(struct rows *rows, const struct rows_resource *resource, struct 
     audit.negative = resource->current < 0;
     audit.duplicates = duplicates_of(rows);
     sort(rows, by_version);
-    wide sum = walk(rows, resource, &audit);
-    wide lost = resource->initial + sum - resource->current;
-    audit.ledger_sum = wide_clip(sum);
+    const struct sums sums = walk(rows, resource, &audit);
+    wide lost = resource->initial + sums.all - resource->current;
+    audit.ledger_sum = wide_clip(sums.all);
     audit.lost_amount = wide_clip(lost < 0 ? -lost : lost);
     audit.broken += !version_fits(rows, resource->version, audit.lost_updates > 0);
     if (resource->is_item) {
-        wide over = -sum - resource->initial;
-        audit.sold = wide_clip(-sum);
+        wide sold = sums.restocked - sums.all, over = sold - resource->initial - sums.restocked;
+        audit.sold = wide_clip(sold);
+        audit.restocked = wide_clip(sums.restocked);
         audit.oversold = over > 0 ? wide_clip(over) : 0;
         audit.over_limit = resource->one_each ? audit.duplicates : 0;
         audit.broken += resource->sold != audit.sold;
@@ -225,6 +233,7 @@ int rows_disagreements(const struct audit_row *service, const struct audit_row *
     ROWS_SAME(current)
     ROWS_SAME(ledger_sum)
     ROWS_SAME(sold)
+    ROWS_SAME(restocked)
     ROWS_SAME(oversold)
     ROWS_SAME(over_limit)
     ROWS_SAME(lost_updates)

@@ -13,6 +13,7 @@ struct rows_row {
     int64_t id, version_before, before, after, delta, at_us;
     int64_t origin; /* number of the request with this key, or ROWS_FOREIGN */
     bool opens;     /* its txn_id is that of a creation: "reset\t..." */
+    bool restocks;  /* its kind is that of a stock change */
     char *txn_id, *instance;
 };
 

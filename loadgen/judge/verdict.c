@@ -96,9 +96,10 @@ void verdict_of_item(const struct audit_row *audit, const struct client_count *c
                      struct verdict *ret)
 {
     struct verdict verdict = {.unknown = client->unknown};
-    int64_t sellable = audit->initial < client->demand ? audit->initial : client->demand;
+    const wide stock = (wide)audit->initial + audit->restocked;
+    const wide sellable = stock < client->demand ? stock : client->demand;
     take_audit(audit, &verdict);
-    verdict.undersold = at_least_0((wide)sellable - audit->sold - client->unknown_amount);
+    verdict.undersold = at_least_0(sellable - audit->sold - client->unknown_amount);
     /* An unknown order explains at most its own pieces. */
     verdict.mismatch = at_least_0(distance(audit->sold, client->accepted) - client->unknown_amount);
     *ret = verdict;
@@ -183,6 +184,7 @@ int audit_row_parse(const json_t *object, struct audit_row *ret)
         take_integer(object, "duplicates", &row.duplicates))
         return -1;
     /* Optional fields: not every service reports them. */
+    take_integer(object, "restocked", &row.restocked);
     take_integer(object, "over_limit", &row.over_limit);
     take_integer(object, "negative", &row.negative);
     take_integer(object, "broken", &row.broken);

@@ -54,7 +54,7 @@ json_t *ledger_row_to_json(const struct ledger_row *row); /* NULL without memory
 /* One resource as an audit reports it: the service's, or rows_audit(). */
 struct audit_row {
     char resource[80];
-    int64_t initial, current, ledger_sum, sold;
+    int64_t initial, current, ledger_sum, sold, restocked;
     int64_t oversold, over_limit, lost_updates, lost_amount, duplicates, negative, broken;
     bool has_fork;
     struct ledger_row fork[2]; /* two changes made from the same reading */

@@ -54,6 +54,8 @@ static const struct question questions[] = {
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "sql-version", true},
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "mutex", true},
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "none", true},
+    {"POST", "/v1/items/{}/stock-changes", "{\"delta\":1,\"reason\":\"delivery\"}", "redis-token",
+     true},
     {"GET", "/v1/orders/{}", NULL, "redis-token", true},
     {"POST", "/v1/orders/{}/payment", NULL, "redis-token", true},
     {"POST", "/v1/orders/{}/cancellation", NULL, "redis-token", true},

@@ -25,6 +25,8 @@ static const struct row rows[] = {
     {"PATCH", "/v1/items/{}", "{\"price\":1}", 401, 403, 403, 428},         /* no condition */
     {"POST", "/v1/items/{}/reset", "{\"stock\":1000}", 401, 403, 403, 404}, /* needs --demo */
     {"POST", "/v1/items/{}/orders", "{\"user_id\":\"ann\"}", 401, 201, 403, 201},
+    {"POST", "/v1/items/{}/stock-changes", "{\"delta\":1,\"reason\":\"delivery\"}", 401, 403, 403,
+     201},
     {"GET", "/v1/orders/{}", NULL, 401, 200, 404, 200},
     {"POST", "/v1/orders/{}/payment", "", 401, 201, 404, 201},
     {"POST", "/v1/orders/{}/cancellation", "", 401, 201, 404, 201},

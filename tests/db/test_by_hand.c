@@ -96,10 +96,18 @@ static void sound_books_give_no_row(void **state)
         assert_int_equal(0, rows_of(*state, page.hashes[i]));
 }
 
+#define RESTOCK(version, reason)                                                                   \
+    "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after, fence,"    \
+    " guard, instance, kind, reason, at_us) VALUES ('item:1', 2, " version ", 'k-" version         \
+    "', 1, 0, 1, 0, '', 'x', 'restock', '" reason "', 1)"
+
 static void answers_are_given(void **state)
 {
-    static const int rows[] = {4, 3, 2};
-    assert_int_equal(3, count(page.answers));
+    static const int rows[] = {4, 3, 2, 2};
+    fixture_sql(*state, RESTOCK("8", "delivery"));
+    fixture_sql(*state, RESTOCK("9", "delivery"));
+    fixture_sql(*state, RESTOCK("10", "loss"));
+    assert_int_equal(4, count(page.answers));
     for (int i = 0; page.answers[i] != NULL; i++)
         assert_int_equal(rows[i], rows_of(*state, page.answers[i]));
 }
@@ -113,6 +121,7 @@ static void answers_are_given(void **state)
 static const char *const damages[] = {
     "UPDATE items SET stock = stock + 1 WHERE id = '1'",
     "UPDATE accounts SET balance = balance - 1 WHERE id = 'u2'",
+    RESTOCK("8", "delivery"), /* without the pieces */
     FORGED("shop:cash", "0", "0", "5", "account:u1"),
     FORGED("shop:cash", "0", "0", "5", "account:u1"),
     "UPDATE orders SET state = 1 WHERE id = 'o5'",

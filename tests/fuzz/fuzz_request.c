@@ -55,7 +55,7 @@ static bool fits(const struct field *field, const json_t *value, const struct op
         for (size_t i = 0; text != NULL && i < length; i++)
             if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
                 return false;
-        return text != NULL && length <= FIELD_TEXT_MAX;
+        return text != NULL && length <= (size_t)field->max;
     case FIELD_BOOL:
         return json_is_boolean(value);
     }

@@ -162,7 +162,14 @@ static void count_answer(const struct op *op)
         {PROBLEM_SOLD_OUT, SIM_SOLD_OUT},         {PROBLEM_FUNDS, SIM_FUNDS},
         {PROBLEM_LOCK_TIMEOUT, SIM_LOCK_TIMEOUT}, {PROBLEM_UNAVAILABLE, SIM_UNAVAILABLE},
         {PROBLEM_IN_FLIGHT, SIM_IN_FLIGHT},       {PROBLEM_STORAGE_FULL, SIM_STORAGE_FULL},
-        {PROBLEM_DRAINING, SIM_DRAINING}};
+        {PROBLEM_DRAINING, SIM_DRAINING},         {PROBLEM_STOCK, SIM_TOO_FEW}};
+    static const struct {
+        enum op_kind kind;
+        enum sim_event event;
+    } done[] = {{OP_PAY_ORDER, SIM_PAID},
+                {OP_CANCEL_ORDER, SIM_CANCELLED},
+                {OP_TRANSFER, SIM_TRANSFERRED},
+                {OP_CHANGE_STOCK, SIM_RESTOCKED}};
     if (op->answer.replayed)
         sim_count(op->point_us[OP_CHECKED] != 0 ? SIM_DUPLICATE : SIM_REPLAYED);
     if (op->answer.body && strstr(op->answer.body, "outcome of the commit unknown"))
@@ -175,10 +182,9 @@ static void count_answer(const struct op *op)
         sim_broken("a lock was not had within %u ms, and nothing went wrong", sim_world.is.wait_ms);
     if (op->answer.problem != PROBLEM_NONE)
         return;
-    if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER || op->kind == OP_TRANSFER)
-        sim_count(op->kind == OP_PAY_ORDER      ? SIM_PAID
-                  : op->kind == OP_CANCEL_ORDER ? SIM_CANCELLED
-                                                : SIM_TRANSFERRED);
+    for (size_t i = 0; i < sizeof done / sizeof done[0]; i++)
+        if (op->kind == done[i].kind)
+            sim_count(done[i].event);
 }
 
 static void enter(struct sim_deal *deal, const struct op *op)
@@ -223,6 +229,8 @@ static void ask_once(struct sim_deal *deal)
     snprintf(op.key, sizeof op.key, "%s", deal->key);
     snprintf(op.id, sizeof op.id, "%s", deal->id);
     snprintf(op.other, sizeof op.other, "%s", deal->other);
+    if (deal->kind == OP_CHANGE_STOCK)
+        strcpy(op.reason, "count-correction");
     snprintf(op.request, sizeof op.request, "%d %s %s %lld", (int)deal->kind, deal->id, deal->other,
              (long long)deal->amount);
     if (deal->asking++ > 0)
@@ -290,17 +298,31 @@ static void name(char *ret, size_t size, const char *prefix, uint32_t n)
     snprintf(ret, size, "%s%u", prefix, n);
 }
 
+static void name_item(char ret[16])
+{
+    name(ret, 16, "", sim_world.is.hot ? 0 : sim_below(sim_world.is.items));
+}
+
 /* An order, and often what becomes of it. */
 static void buy(const char *user)
 {
     char item[16], order[DB_ID_MAX + 1];
-    name(item, sizeof item, "", sim_world.is.hot ? 0 : sim_below(sim_world.is.items));
+    name_item(item);
     struct sim_deal *deal = new_deal(OP_PLACE_ORDER, item, user, 1 + sim_below(2));
     see_through(deal);
     if (deal->status != 201 || sim_one_in(3) || sim_world.n_deals >= SIM_DEALS_MAX ||
         !find_text(deal->body, "order_id", order, sizeof order))
         return;
     see_through(new_deal(sim_one_in(2) ? OP_PAY_ORDER : OP_CANCEL_ORDER, order, "", 0));
+}
+
+/* One to three pieces more or less. */
+static void count_stock(void)
+{
+    char item[16];
+    name_item(item);
+    const int64_t pieces = 1 + sim_below(3);
+    see_through(new_deal(OP_CHANGE_STOCK, item, "", sim_one_in(2) ? pieces : -pieces));
 }
 
 static void *client(void *arg)
@@ -310,7 +332,7 @@ static void *client(void *arg)
     uint32_t number = (uint32_t)(uintptr_t)arg;
     name(user, sizeof user, "u", number % is->accounts);
     for (uint32_t i = 0; i < is->deals && sim_world.n_deals + 1 < SIM_DEALS_MAX; i++) {
-        uint32_t what = is->hot && !sim_one_in(8) ? 0 : sim_below(8);
+        uint32_t what = is->hot && !sim_one_in(8) ? 0 : sim_below(9);
         if (is->think_ms > 0)
             sim_sleep_us(sim_below(is->think_ms * 1000));
         if (what < 4) {
@@ -322,6 +344,8 @@ static void *client(void *arg)
                  (number + 1 + sim_below(is->accounts - 1)) % is->accounts);
             if (strcmp(user, other) != 0)
                 see_through(new_deal(OP_TRANSFER, user, other, 1 + sim_below(60)));
+        } else if (what < 8) {
+            count_stock();
         } else if (sim_world.n_deals > 0) { /* another's key, perhaps while it runs */
             ask_once(&sim_world.deals[sim_below(sim_world.n_deals)]);
         }

@@ -51,11 +51,13 @@ static const struct {
      " l.epoch = i.epoch AND kind <> 'reset'), 0) AS s FROM items i) WHERE s <> stock",
      true},
     {"stock and orders differ",
-     "SELECT id || ': ' || stock || ' left of ' || initial_stock || ', sold ' || s FROM (SELECT "
-     "i.*,"
+     "SELECT id || ': ' || stock || ' left of ' || initial_stock || ' and ' || r || ', sold ' || s "
+     "FROM (SELECT i.*,"
+     " coalesce((SELECT sum(delta) FROM ledger l WHERE l.resource = 'item:' || i.id AND"
+     " l.epoch = i.epoch AND kind = 'restock'), 0) AS r,"
      " coalesce((SELECT sum(quantity) FROM orders o WHERE o.item_id = i.id AND o.item_epoch = "
      "i.epoch"
-     " AND o.state <= 1), 0) AS s FROM items i) WHERE initial_stock - s <> stock OR stock < 0",
+     " AND o.state <= 1), 0) AS s FROM items i) WHERE initial_stock + r - s <> stock OR stock < 0",
      true},
     {"balance and ledger differ",
      "SELECT id || ': ' || balance || ', should be ' || s FROM (SELECT a.id, a.balance,"

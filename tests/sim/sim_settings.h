@@ -41,6 +41,8 @@
     X(CANCELLED, "order cancelled")                                                                \
     X(CLOSED, "order closed by the task")                                                          \
     X(TRANSFERRED, "transfer done")                                                                \
+    X(RESTOCKED, "stock changed")                                                                  \
+    X(TOO_FEW, "too few pieces for a stock change")                                                \
     X(REDIS_CUT, "connection to Redis cut before a command")                                       \
     X(REDIS_LOST, "answer of Redis lost")                                                          \
     X(REDIS_LATE, "packet to or from Redis late")                                                  \

@@ -83,9 +83,9 @@ export class Pane {
   // The last word is the ledger's, and the first, too, when no counters were heard.
   async markEnd() {
     await this.look(true);
-    const { sold, initial, current } = this.audit;
+    const { sold, initial, restocked, current } = this.audit;
     if (!this.points.length) this.mark(this.begunAt, initial, initial);
-    this.mark(performance.now(), initial - sold, current);
+    this.mark(performance.now(), initial + restocked - sold, current);
   }
 
   trace(event) {
@@ -155,7 +155,7 @@ export class Pane {
     if (!this.dirty) return;
     this.dirty = false;
     const { counters, audit, root } = this, ended = audit !== null && ["good", "bad", "stopped", "stuck"].includes(this.state);
-    const initial = ended ? audit.initial : counters?.initial;
+    const initial = ended ? audit.initial + audit.restocked : counters?.initial;
     const sold = ended ? audit.sold : counters?.amount;
     const left = sold === undefined || !(initial >= 0) ? undefined : initial - sold;
     root.dataset.state = left < 0 ? "bad" : this.state;

@@ -2,6 +2,7 @@
 #include "openapi.h"
 #include "problem_page.h"
 #include "routes.h"
+#include "stock_change.h"
 #include "answer.h"
 
 #include <setjmp.h>
@@ -213,6 +214,22 @@ static void the_introduction_names_the_posts_without_a_key(void **state)
     }
 }
 
+/* A reason that the document lists is one of the service's table, and the other way round. */
+static void the_reasons_of_stock_changes_are_listed(void **state)
+{
+    static const char *const places[] = {"ChangeStock", "StockChange"};
+    (void)state;
+    json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        json_t *properties = json_object_get(json_object_get(schemas, places[i]), "properties");
+        json_t *reasons = json_object_get(json_object_get(properties, "reason"), "enum");
+        assert_int_equal(json_array_size(reasons), n_stock_reasons);
+        for (size_t k = 0; k < n_stock_reasons; k++)
+            assert_string_equal(json_string_value(json_array_get(reasons, k)),
+                                stock_reasons[k].name);
+    }
+}
+
 static void every_problem_is_described(void **state)
 {
     (void)state;
@@ -278,6 +295,7 @@ int main(void)
         cmocka_unit_test(bodies_are_described_as_they_are_checked),
         cmocka_unit_test(a_write_asks_for_a_key_or_a_condition),
         cmocka_unit_test(the_introduction_names_the_posts_without_a_key),
+        cmocka_unit_test(the_reasons_of_stock_changes_are_listed),
         cmocka_unit_test(every_problem_is_described),
         cmocka_unit_test(every_problem_has_a_page),
         cmocka_unit_test(references_lead_somewhere),

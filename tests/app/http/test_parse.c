@@ -95,6 +95,10 @@ static void retries_read_alike_and_other_requests_do_not(void **state)
                     {OP_CHANGE_BALANCE, "{\"amount\":1}"},
                     {OP_CHANGE_BALANCE, "{\"amount\":1,\"reason\":\"a\"}"},
                     {OP_CHANGE_BALANCE, "{\"amount\":-1}"},
+                    {OP_CHANGE_STOCK, "{\"delta\":1,\"reason\":\"delivery\"}"},
+                    {OP_CHANGE_STOCK, "{\"delta\":2,\"reason\":\"delivery\"}"},
+                    {OP_CHANGE_STOCK, "{\"delta\":1,\"reason\":\"found\"}"},
+                    {OP_CHANGE_STOCK, "{\"delta\":1,\"reason\":\"found\",\"reference\":\"7\"}"},
                     {OP_TRANSFER, "{\"from\":\"a\",\"to\":\"b\",\"amount\":1}"},
                     {OP_TRANSFER, "{\"from\":\"b\",\"to\":\"a\",\"amount\":1}"}};
     enum { N = sizeof(distinct) / sizeof(distinct[0]) };
@@ -116,22 +120,30 @@ static void the_longest_request_fits(void **state)
 {
     (void)state;
     struct op op;
-    char body[512], id[65], reason[FIELD_TEXT_MAX + 2];
+    char body[512], id[65], reason[DB_REASON_MAX + 2];
     memset(id, 'i', 64);
     id[64] = '\0';
     snprintf(body, sizeof(body),
              "{\"from\":\"%s\",\"to\":\"%.63sx\",\"amount\":9223372036854775807}", id, id);
     assert_true(parse(OP_TRANSFER, body, &op));
     memset(reason, 'r', sizeof(reason));
-    reason[FIELD_TEXT_MAX] = '\0';
+    reason[DB_REASON_MAX] = '\0';
     memset(&op, 0, sizeof(op));
     strcpy(op.id, id);
     snprintf(body, sizeof(body), "{\"amount\":-9223372036854775807,\"reason\":\"%s\"}", reason);
     assert_true(parse_body(route_of(OP_CHANGE_BALANCE), body, strlen(body), &op));
-    reason[FIELD_TEXT_MAX] = 'r';
-    reason[FIELD_TEXT_MAX + 1] = '\0';
+    reason[DB_REASON_MAX] = 'r';
+    reason[DB_REASON_MAX + 1] = '\0';
     snprintf(body, sizeof(body), "{\"amount\":1,\"reason\":\"%s\"}", reason);
     assert_false(parse(OP_CHANGE_BALANCE, body, &op));
+    memset(&op, 0, sizeof(op));
+    strcpy(op.id, id);
+    static const char change[] =
+        "{\"delta\":-9223372036854775807,\"reason\":\"%.24s\",\"reference\":\"%.*s\"}";
+    snprintf(body, sizeof(body), change, reason, DB_REFERENCE_MAX, reason);
+    assert_true(parse_body(route_of(OP_CHANGE_STOCK), body, strlen(body), &op));
+    snprintf(body, sizeof(body), change, reason, DB_REFERENCE_MAX + 1, reason);
+    assert_false(parse(OP_CHANGE_STOCK, body, &op));
 }
 
 static void malformed_bodies_are_refused(void **state)

@@ -301,7 +301,9 @@ static void more_than_may_wait(void **state)
     (void)state;
     static const char order[] = "{\"user_id\":\"u1\"}", change[] = "{\"amount\":1}";
     static const struct refused
-        orders_refused[] = {{"/v1/items/1/orders", order}, {0}},
+        orders_refused[] = {{"/v1/items/1/orders", order},
+                            {"/v1/items/1/stock-changes", "{\"delta\":5,\"reason\":\"delivery\"}"},
+                            {0}},
         changes_refused[] = {{"/v1/accounts/u1/transactions", change},
                              {"/v1/transfers", "{\"from\":\"u1\",\"to\":\"u2\",\"amount\":1}"},
                              {0}},
@@ -366,6 +368,8 @@ static void a_damaged_store(void **state)
     asked(500, shop.service, "POST", "/v1/orders/@A/payment", KEY("k8"), "{}");
     asked(500, shop.service, "POST", "/v1/orders/@B/cancellation", KEY("k12"), "{}");
     asked(500, shop.service, "POST", "/v1/orders/@A/refund", KEY("r3"), "{\"reason\":\"broken\"}");
+    asked(500, shop.service, "POST", "/v1/items/1/stock-changes", KEY("s1"),
+          "{\"delta\":5,\"reason\":\"delivery\",\"reference\":\"note 7\"}");
     asked(500, shop.service, "POST", "/v1/accounts/u1/transactions", KEY("k13"), "{\"amount\":5}");
     asked(500, shop.service, "POST", "/v1/transfers", KEY("k16"),
           "{\"from\":\"u2\",\"to\":\"u1\",\"amount\":3}");

@@ -135,13 +135,13 @@ static json_t *audit_of(const struct fake_service *service, const struct resourc
         resource = &told;
         lost = 0;
     }
-    json_t *row = json_pack("{ss sI sI sI sI sI sI sI sI sI sI sO}", "resource", resource->name,
-                            "initial", resource->initial, "current", resource->current,
-                            "ledger_sum", resource->ledger_sum, "sold", resource->sold, "oversold",
-                            is_item && over > 0 ? over : (json_int_t)0, "lost_updates",
-                            resource->lost_updates, "lost_amount", llabs(lost), "duplicates",
-                            resource->duplicates, "negative", (json_int_t)(resource->current < 0),
-                            "broken", (json_int_t)0, "forks", resource->forks);
+    json_t *row = json_pack(
+        "{ss sI sI sI sI sI sI sI sI sI sI sI sO}", "resource", resource->name, "initial",
+        resource->initial, "current", resource->current, "ledger_sum", resource->ledger_sum, "sold",
+        resource->sold, "restocked", (json_int_t)0, "oversold",
+        is_item && over > 0 ? over : (json_int_t)0, "lost_updates", resource->lost_updates,
+        "lost_amount", llabs(lost), "duplicates", resource->duplicates, "negative",
+        (json_int_t)(resource->current < 0), "broken", (json_int_t)0, "forks", resource->forks);
     if (service->options.defects.bad_audit)
         json_object_del(row, "lost_updates");
     if (service->options.defects.clean_audit)

@@ -51,6 +51,19 @@ static void unsold_pieces_are_undersold_when_buyers_were_turned_away(void **stat
     assert_string_equal(verdict_text(&verdict, text, sizeof text), "UNDERSOLD 3");
 }
 
+/* 100, and 20 that came while buyers were there: 120 could have been sold. */
+static void pieces_that_came_may_be_undersold(void **state)
+{
+    (void)state;
+    struct audit_row audit = good_item;
+    audit.restocked = 20, audit.current = 20, audit.ledger_sum = -80;
+    assert_int_equal(judge_item(&audit, &good_buyers).undersold, 20);
+    audit.sold = 120, audit.current = 0, audit.ledger_sum = -100;
+    const struct client_count client = {.accepted = 120, .demand = 150};
+    const struct verdict verdict = judge_item(&audit, &client);
+    assert_true(verdict_is_safe(&verdict));
+}
+
 static void oversale_is_named_first(void **state)
 {
     (void)state;
@@ -217,6 +230,7 @@ int main(void)
         cmocka_unit_test(exact_sale_is_safe),
         cmocka_unit_test(sale_below_stock_is_safe_when_fewer_wanted),
         cmocka_unit_test(unsold_pieces_are_undersold_when_buyers_were_turned_away),
+        cmocka_unit_test(pieces_that_came_may_be_undersold),
         cmocka_unit_test(oversale_is_named_first),
         cmocka_unit_test(sale_beyond_a_users_limit_is_broken),
         cmocka_unit_test(order_answered_but_not_stored_is_a_mismatch),

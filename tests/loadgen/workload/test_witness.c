@@ -31,12 +31,12 @@ static void lie_in_any_one_figure_is_broken(void **state)
 {
     (void)state;
     static const char *const lies[] = {
-        "audit.initial",  "audit.current",      "audit.ledger_sum",  "audit.sold",
-        "audit.oversold", "audit.lost_updates", "audit.lost_amount", "audit.duplicates",
-        "audit.negative", "audit.broken",       "shown.stock",       "shown.balance",
-        "shown.version",  "shown.sold",         "row.before",        "row.after",
-        "row.delta",      "row.version_before", "row.txn_id",        "row.missing",
-        "row.twice",      "row.added"};
+        "audit.initial",    "audit.current",  "audit.ledger_sum",   "audit.sold",
+        "audit.restocked",  "audit.oversold", "audit.lost_updates", "audit.lost_amount",
+        "audit.duplicates", "audit.negative", "audit.broken",       "shown.stock",
+        "shown.balance",    "shown.version",  "shown.sold",         "row.before",
+        "row.after",        "row.delta",      "row.version_before", "row.txn_id",
+        "row.missing",      "row.twice",      "row.added"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
         for (int sale = 0; sale < 2; sale++) {
             bool of_accounts = strcmp(lies[i], "shown.balance") == 0;
@@ -192,6 +192,50 @@ static void every_way_in_which_rows_do_not_fit_is_counted(void **state)
     }
 }
 
+/* Some pieces, five more, and orders of 12. The rows of a stock change are told from others. */
+static void pieces_that_came_are_no_sale(void **state)
+{
+    static const struct {
+        int64_t initial;
+        const char *kind;
+        int64_t sold, restocked, oversold, broken;
+    } cases[] = {{10, "restock", 12, 5, 0, 0},
+                 {6, "restock", 12, 5, 1, 0},
+                 {10, "cancellation", 7, 0, 0, 1}}; /* the item says 12 */
+    static const int64_t deltas[] = {0, -4, 5, -8};
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct rows rows = {0};
+        struct audit_row audit;
+        const char *missing;
+        const int64_t initial = cases[c].initial;
+        const struct rows_resource resource = {.name = "item:1",
+                                               .initial = initial,
+                                               .current = initial - 7,
+                                               .version = 4,
+                                               .sold = 12,
+                                               .is_item = true};
+        int64_t value = initial;
+        for (int i = 0; i < 4; i++) {
+            json_t *row = json_pack("{sI sI sI sI sI sI ss ss ss}", "id", (json_int_t)i + 1,
+                                    "version_before", (json_int_t)i, "before", value, "after",
+                                    value + deltas[i], "delta", deltas[i], "at_us", (json_int_t)0,
+                                    "txn_id", i == 0 ? "reset\titem:1:1" : "k", "instance", "x",
+                                    "kind", i == 2 ? cases[c].kind : "order");
+            assert_int_equal(rows_add(&rows, row, &missing), 0);
+            json_decref(row);
+            value += deltas[i];
+        }
+        rows_audit(&rows, &resource, &audit);
+        rows_free(&rows);
+        assert_int_equal(audit.sold, cases[c].sold);
+        assert_int_equal(audit.restocked, cases[c].restocked);
+        assert_int_equal(audit.oversold, cases[c].oversold);
+        assert_int_equal(audit.broken, cases[c].broken);
+        assert_int_equal(audit.lost_amount, 0);
+    }
+}
+
 static void ledger_without_a_row_is_broken(void **state)
 {
     (void)state;
@@ -234,6 +278,7 @@ int main(void)
         TEST(liars_who_agree_are_found_by_the_answers),
         cmocka_unit_test(the_worse_of_two_witnesses_counts),
         cmocka_unit_test(every_way_in_which_rows_do_not_fit_is_counted),
+        cmocka_unit_test(pieces_that_came_are_no_sale),
         cmocka_unit_test(ledger_without_a_row_is_broken),
         cmocka_unit_test(row_without_a_field_is_refused_by_its_name),
     };
