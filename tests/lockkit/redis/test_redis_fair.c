@@ -1,9 +1,8 @@
-/* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
+/* redis-fair: order of arrival, hand-over, and waiters that die or give up. */
+#include "fair_rig.h"
 #include "providers.h"
 #include "redis_fair_scripts.h"
-#include "holder.h"
 #include "lock_hooks.h"
-#include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "redis_link.h"
@@ -17,40 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD "redis-fair"
-#define KEY   "lock:item:1"
-#define QUEUE "{lock:item:1}:queue"
-#define SEEN  "{lock:item:1}:seen"
-
-enum { LONG_MS = 30000, SOON_MS = 1500, CLAIM_MS = LK_FAIR_CLAIM_MS, WAITERS = 12 };
-
-static lk_client *client;
-static lk_hold first;
-
-/* An empty Redis and a client that holds the lock. */
-static int hold_it(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    client = world_client(GUARD, NULL);
-    return world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK ? 0 : -1;
-}
-
-static int let_go(void **state)
-{
-    (void)state;
-    lk_close(client);
-    return 0;
-}
-
-/* Starts a waiter and waits until it is in the queue. */
-static void queue_up(struct asker *waiter, lk_client *whose, int64_t wait_ms)
-{
-    int64_t before = world_ask("LLEN " QUEUE);
-    *waiter = (struct asker){.client = whose, .key = KEY, .lease_ms = LONG_MS, .wait_ms = wait_ms};
-    asker_start(waiter);
-    assert_true(world_becomes(before + 1, LONG_MS, "LLEN " QUEUE));
-}
+enum { CLAIM_MS = LK_FAIR_CLAIM_MS, WAITERS = 12 };
 
 static void queue_up_holder(struct holder *holder, int64_t lease_ms)
 {
@@ -63,12 +29,6 @@ static void queue_up_holder(struct holder *holder, int64_t lease_ms)
     assert_true(holder_start(holder, &plan));
     assert_true(holder_says(holder, "waiting"));
     assert_true(world_becomes(before + 1, LONG_MS, "LLEN " QUEUE));
-}
-
-static void nothing_is_left_but_the_fence(void)
-{
-    assert_int_equal(world_ask("EXISTS " KEY " " QUEUE " " SEEN), 0);
-    assert_int_equal(world_ask("DBSIZE"), 1);
 }
 
 /* The waiters belong to two clients, alternately. */
@@ -270,117 +230,6 @@ static void dead_holders_lock_goes_to_the_first_in_the_queue(void **state)
     assert_int_equal(lk_release(&first), LK_LOST);
 }
 
-static void lost_message_costs_at_most_a_refresh(void **state)
-{
-    (void)state;
-    struct asker waiter;
-    struct proxy *proxy = proxy_open(world_redis->port);
-    assert_non_null(proxy);
-    proxy_mute(proxy, "SUBSCRIBE", false); /* marks the connection */
-    lk_client *deaf = world_client_at(GUARD, proxy_port(proxy), NULL);
-    queue_up(&waiter, deaf, LONG_MS);
-    proxy_mute(proxy, "SUBSCRIBE", true);
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&first), LK_OK);
-    assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS);
-    assert_true(proxy_muted(proxy) > 0);
-    assert_int_equal(lk_release(&waiter.hold), LK_OK);
-    lk_close(deaf);
-    proxy_close(proxy);
-}
-
-static void broken_subscription_is_remade_and_the_place_kept(void **state)
-{
-    (void)state;
-    struct asker waiters[2];
-    lk_client *other = world_client(GUARD, NULL);
-    queue_up(&waiters[0], client, LONG_MS);
-    queue_up(&waiters[1], other, LONG_MS);
-    assert_int_equal(world_ask("CLIENT KILL TYPE pubsub"), 2);
-    assert_int_equal(lk_release(&first), LK_OK);
-    assert_int_equal(asker_join(&waiters[0]), LK_OK);
-    assert_false(asker_ended(&waiters[1]));
-    assert_int_equal(lk_release(&waiters[0].hold), LK_OK);
-    assert_int_equal(asker_join(&waiters[1]), LK_OK);
-    assert_int_equal(lk_release(&waiters[1].hold), LK_OK);
-    nothing_is_left_but_the_fence();
-    lk_close(other);
-}
-
-/* A waiter without a subscription tries at intervals, not continuously. */
-static void without_a_subscription_the_server_is_not_stormed(void **state)
-{
-    (void)state;
-    enum { A_WHILE_MS = 500, TRIES_MAX = 200 };
-    struct asker waiter = {.client = client, .key = KEY, .wait_ms = 100};
-    asker_start(&waiter); /* the client listens from now on */
-    assert_int_equal(asker_join(&waiter), LK_TIMEOUT);
-    world_ask("ACL SETUSER default -subscribe");
-    int64_t killed = world_ask("CLIENT KILL TYPE pubsub");
-    lk_hold hold;
-    lk_status status = world_acquire(client, KEY, LONG_MS, A_WHILE_MS, &hold);
-    world_ask("ACL SETUSER default +subscribe");
-    assert_int_equal(killed, 1);
-    assert_int_equal(status, LK_TIMEOUT);
-    assert_in_range(hold.attempts, 2, TRIES_MAX);
-    queue_up(&waiter, client, LONG_MS);
-    assert_int_equal(lk_release(&first), LK_OK);
-    assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_int_equal(lk_release(&waiter.hold), LK_OK);
-}
-
-/* A try has queued the waiter, but its answer is lost. Undoing the try must remove it from the
- * queue. */
-static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
-{
-    (void)state;
-    struct asker waiter;
-    struct proxy *proxy = proxy_open(world_redis->port);
-    assert_non_null(proxy);
-    lk_client *cut = world_client_at(GUARD, proxy_port(proxy), NULL);
-    proxy_lose_answer(proxy, QUEUE, 2, PROXY_CUT); /* the first try does not queue yet */
-    waiter = (struct asker){.client = cut, .key = KEY, .wait_ms = 800};
-    asker_start(&waiter);
-    assert_int_not_equal(asker_join(&waiter), LK_OK);
-    assert_int_equal(proxy_lost(proxy), 1);
-    assert_int_equal(world_ask("EXISTS " QUEUE " " SEEN), 0);
-    assert_int_equal(lk_release(&first), LK_OK);
-    nothing_is_left_but_the_fence();
-    lk_close(cut);
-    proxy_close(proxy);
-}
-
-static bool is_held(void *proxy)
-{
-    return proxy_held(proxy) == 1;
-}
-
-/* A release must not be delayed: the next holder waits for it. */
-static void release_does_not_wait_for_the_answer_to_a_try(void **state)
-{
-    (void)state;
-    lk_hold hold;
-    struct proxy *proxy = proxy_open(world_redis->port);
-    assert_non_null(proxy);
-    lk_client *both = world_client_at(GUARD, proxy_port(proxy), NULL);
-    struct asker busy = {.client = both, .key = "lock:busy", .wait_ms = LONG_MS};
-    assert_int_equal(world_acquire(both, "lock:item:2", LONG_MS, 0, &hold), LK_OK);
-    proxy_hold(proxy, busy.key, 1);
-    asker_start(&busy);
-    bool held = wait_until(is_held, proxy, LONG_MS);
-    lk_status released = lk_release(&hold);
-    proxy_let_go(proxy);
-    lk_status ended = asker_join(&busy);
-    if (ended == LK_OK)
-        lk_release(&busy.hold);
-    assert_true(held);
-    assert_int_equal(released, LK_OK);
-    assert_int_equal(lk_release(&first), LK_OK);
-    lk_close(both);
-    proxy_close(proxy);
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -397,11 +246,6 @@ int main(int argc, char **argv)
         CASE(stopped_waiter_loses_its_place_and_comes_back_at_the_end),
         CASE(queue_keys_carry_an_expiry),
         CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
-        CASE(lost_message_costs_at_most_a_refresh),
-        CASE(broken_subscription_is_remade_and_the_place_kept),
-        CASE(without_a_subscription_the_server_is_not_stormed),
-        CASE(release_does_not_wait_for_the_answer_to_a_try),
-        CASE(undone_attempt_leaves_no_ghost_in_the_queue),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }
