@@ -105,12 +105,33 @@ static void sums_stay_at_the_limit(void **state)
     }
 }
 
+/* What was sold less what came: first value less this sum is what should be left. */
+static void a_stock_change_is_counted_with_the_orders_of_its_item(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op_kind kind;
+        int64_t amount, sum;
+    } steps[] = {{OP_PLACE_ORDER, 3, 3}, {OP_CHANGE_STOCK, 10, -7}, {OP_CHANGE_STOCK, -4, -3}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        static struct op op;
+        struct event_counts counts[EVENTS_RESOURCES_MAX];
+        op = (struct op){.kind = steps[i].kind, .amount = steps[i].amount};
+        strcpy(op.id, "restocked");
+        op_pass(&op, OP_COMMITTED);
+        assert_int_equal(events_counts(counts), 1);
+        assert_string_equal(counts[0].resource, "item:restocked");
+        assert_int_equal(counts[0].amount, steps[i].sum);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_batch_is_noted_and_counted_each_under_its_own_item, listen_now),
         cmocka_unit_test_setup(all_are_counted_also_those_that_are_not_noted, listen_now),
         cmocka_unit_test_setup(sums_stay_at_the_limit, listen_now),
+        cmocka_unit_test_setup(a_stock_change_is_counted_with_the_orders_of_its_item, listen_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
