@@ -1,16 +1,14 @@
 #include "lock_claims.h"
-#include "holder.h"
+#include "lock_ends.h"
 #include "lock_hooks.h"
 #include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
-#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <poll.h>
 
 enum {
     CONTEST_MS = 200,
@@ -23,16 +21,6 @@ enum {
 static bool has(const lk_provider_info *guard, uint32_t bit)
 {
     return (guard->caps & bit) != 0;
-}
-
-static struct holder_plan plan_for(const lk_provider_info *guard, const char *endpoints)
-{
-    return (struct holder_plan){.guard = guard->name,
-                                .endpoints = endpoints,
-                                .key = CLAIM_KEY,
-                                .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0,
-                                .default_lease_ms = CLAIM_LEASE_MS,
-                                .wait_ms = CLAIM_GRACE_MS}; /* connecting may outlast the lease */
 }
 
 /* -- the claims ---------------------------------------------------------------------------------
@@ -50,7 +38,7 @@ static bool distributed(const lk_provider_info *guard)
     struct holder holder;
     char endpoints[WORLD_ENDPOINTS_MAX];
     world->endpoints(endpoints, sizeof endpoints, 0);
-    struct holder_plan plan = plan_for(guard, endpoints);
+    struct holder_plan plan = lock_plan(guard, endpoints);
     lk_hold hold;
     plan.lease_ms = plan.default_lease_ms = 0;
     assert_true(holder_start(&holder, &plan));
@@ -64,119 +52,6 @@ static bool distributed(const lk_provider_info *guard)
     holder_kill(&holder);
     lk_close(client);
     return status == LK_TIMEOUT;
-}
-
-/* True if the lock can be acquired within a lease or session after its holder's death. */
-static bool comes_back(const lk_provider_info *guard)
-{
-    lk_hold hold;
-    lk_client *client = world_client(guard->name, NULL);
-    int64_t start_ms = test_now_ms();
-    /* Without lease or session the lock may never come free, so there is no grace. */
-    int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
-    bool ends = has(guard, LK_CAP_LEASE) || has(guard, LK_CAP_SESSION);
-    int64_t wait_ms = bound_ms + (ends ? CLAIM_GRACE_MS : 0);
-    lk_status status = world_acquire(client, CLAIM_KEY, 0, wait_ms, &hold);
-    if (status == LK_OK) {
-        assert_true(test_now_ms() - start_ms <= bound_ms + CLAIM_GRACE_MS);
-        lk_release(&hold);
-    }
-    lk_close(client);
-    return status == LK_OK;
-}
-
-static bool ends_with_its_holder(const lk_provider_info *guard)
-{
-    struct holder holder;
-    char endpoints[WORLD_ENDPOINTS_MAX];
-    world->endpoints(endpoints, sizeof endpoints, 0);
-    struct holder_plan plan = plan_for(guard, endpoints);
-    assert_true(holder_start(&holder, &plan));
-    assert_true(holder_says(&holder, "held"));
-    holder_kill(&holder);
-    return comes_back(guard);
-}
-
-/* True if a lock with a lease comes free while its holder lives and does nothing. */
-static bool ends_in_time(const lk_provider_info *guard)
-{
-    lk_hold hold, next;
-    lk_client *client = world_client(guard->name, NULL), *other = world_client(guard->name, NULL);
-    int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
-    assert_int_equal(world_acquire(client, CLAIM_KEY, CLAIM_LEASE_MS, 0, &hold), LK_OK);
-    int64_t wait_ms = bound_ms + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : CLAIM_LEASE_MS);
-    lk_status status = world_acquire(other, CLAIM_KEY, 0, wait_ms, &next);
-    if (status == LK_OK)
-        lk_release(&next);
-    lk_release(&hold);
-    lk_close(client);
-    lk_close(other);
-    return status == LK_OK;
-}
-
-static bool lease(const lk_provider_info *guard)
-{
-    return ends_with_its_holder(guard) && ends_in_time(guard);
-}
-
-static bool session(const lk_provider_info *guard)
-{
-    return !ends_in_time(guard) && ends_with_its_holder(guard);
-}
-
-static bool held_before_loss(struct holder *holder, struct proxy *proxy)
-{
-    struct pollfd said = {.fd = holder->out, .events = POLLIN};
-    while (proxy_lost(proxy) == 0)
-        if (poll(&said, 1, 1) == 1)
-            return holder_says(holder, "held");
-    return false;
-}
-
-/* Kills the holder after the nth command of its acquisition, before the answer arrives. False: the
- * acquisition has fewer commands. */
-static bool killed_after_command(const lk_provider_info *guard, int nth)
-{
-    struct holder holder;
-    char endpoints[WORLD_ENDPOINTS_MAX];
-    struct proxy *proxy = proxy_open(world->port());
-    assert_non_null(proxy);
-    world->endpoints(endpoints, sizeof endpoints, proxy_port(proxy));
-    struct holder_plan plan = plan_for(guard, endpoints);
-    proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
-    assert_true(holder_start(&holder, &plan));
-    bool held = held_before_loss(&holder, proxy);
-    holder_kill(&holder);
-    proxy_close(proxy);
-    return !held;
-}
-
-/* Without a server there are no commands to intercept: kills the holder at the nth named point. */
-static bool killed_at_point(const lk_provider_info *guard, int nth)
-{
-    static const char *const points[] = {LK_POINT_TRY, LK_POINT_ACQUIRED};
-    if ((size_t)nth > sizeof points / sizeof points[0])
-        return false;
-    struct holder holder;
-    char endpoints[WORLD_ENDPOINTS_MAX];
-    world->endpoints(endpoints, sizeof endpoints, 0);
-    struct holder_plan plan = plan_for(guard, endpoints);
-    plan.die_at = points[nth - 1];
-    assert_true(holder_start(&holder, &plan));
-    holder_wait(&holder);
-    return true;
-}
-
-static bool atomic_lease(const lk_provider_info *guard)
-{
-    bool (*kill_one)(const lk_provider_info *guard, int nth) =
-        world->port() != 0 ? killed_after_command : killed_at_point;
-    bool kept = true;
-    for (int nth = 1; kept && kill_one(guard, nth); nth++) {
-        kept = comes_back(guard);
-        world->wipe();
-    }
-    return kept;
 }
 
 /* Ends A's lock while A still relies on it:
@@ -390,8 +265,8 @@ static bool permits(const lk_provider_info *guard)
 const struct claim lock_claims[LK_CAP_COUNT] = {
     {LK_CAP_EXCLUSIVE, 0, exclusive},
     {LK_CAP_DISTRIBUTED, 0, distributed},
-    {LK_CAP_LEASE, 0, lease},
-    {LK_CAP_ATOMIC_LEASE, LK_CAP_LEASE, atomic_lease},
+    {LK_CAP_LEASE, 0, lock_lease_ends},
+    {LK_CAP_ATOMIC_LEASE, LK_CAP_LEASE, lock_lease_is_atomic},
     {LK_CAP_OWNER, 0, owner},
     {LK_CAP_RENEW, LK_CAP_LEASE, renew},
     {LK_CAP_FENCE, 0, fence},
@@ -401,5 +276,5 @@ const struct claim lock_claims[LK_CAP_COUNT] = {
     {LK_CAP_SERVER_CLOCK, LK_CAP_LEASE, server_clock},
     {LK_CAP_SHARED, 0, shared},
     {LK_CAP_PERMITS, 0, permits},
-    {LK_CAP_SESSION, 0, session},
+    {LK_CAP_SESSION, 0, lock_session_ends},
 };
