@@ -119,7 +119,7 @@ export const words = {
     faultMend: "恢复 Redis",
     faultAfter: "故障延迟（秒）",
     faultNow: "立即：",
-    faultIsCut: "与 Redis 的连接已断开：谁也无法加锁或续租。",
+    faultIsCut: "与 Redis 的连接已断开：谁也无法加锁或续期。",
     faultCutOrders: "其间 {failed} 个订单失败（503），{written} 个写入成功。",
     faultRestored: "与 Redis 的连接已恢复。",
     faultFailed: "故障未能执行：{why}",

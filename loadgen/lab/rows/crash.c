@@ -123,7 +123,7 @@ const struct hazard hazard_restart_empty = {
                 "Redis 分布式锁文档里讲持久化的那一段。"},
     .fix = {"The lock server writes each grant to disk before it answers, or grants nothing for "
             "one lease after a restart.",
-            "锁服务器每次加锁先落盘再应答，或者重启后先停用一个租期。"},
+            "锁服务器每次加锁先落盘再应答，或者重启后先停用一个租约。"},
     .with = {.lease_ms = 8000, .fence = OFF},
     .steps = server_forgets,
     .cases = restart_empty_cases,

@@ -141,7 +141,7 @@ const struct hazard hazard_stamp_overwritten = {
               "的时间戳，知道自己没拿到，但已经把它覆盖：B 的锁按 C 的时间到期。"},
     .warning = {"Texts on GETSET call this harmless. That holds only if all leases are equal and "
                 "no owner identifies its lock by its stamp.",
-                "讲 GETSET 的文章说无妨；前提是所有客户端的租期一样，而且不靠时间戳来认自己的锁。"},
+                "讲 GETSET 的文章说无妨；前提是所有客户端的租约一样，而且不靠时间戳来认自己的锁。"},
     .fix =
         {"Use SET NX PX with a token: a client that does not get the lock writes nothing into it.",
          "用带锁标识的 SET NX PX：没拿到锁的客户端不会往里写。"},

@@ -13,7 +13,7 @@ static const struct hazard_case slow_cases[] = {
     {"redlock",
      HAZARD_REFUSED,
      {0},
-     {"elapsed time is subtracted", "用掉的时间从租期中扣除"},
+     {"elapsed time is subtracted", "用掉的时间从租约中扣除"},
      NULL},
     {"redlock",
      HAZARD_UNSAFE,
@@ -25,7 +25,7 @@ static const struct hazard_case slow_cases[] = {
 
 const struct hazard hazard_redlock_slow = {
     .id = "redlock-slow",
-    .title = {"Getting the lock takes longer than the lease", "拿锁花的时间比租期还长"},
+    .title = {"Getting the lock takes longer than the lease", "拿锁花的时间比租约还长"},
     .story = {"All five nodes vote for A, but its process is stopped before it counts the votes. "
               "When it wakes up, the keys have expired and B has the lock. A has five votes, and "
               "none of them is valid.",
@@ -33,7 +33,7 @@ const struct hazard hazard_redlock_slow = {
               "手里有五张票，一张也不算数。"},
     .warning = {"The Redis documentation of Redlock: the lock counts only if the elapsed time is "
                 "less than the lease. What remains is the lease less that time.",
-                "Redis 的 Redlock 文档：用掉的时间小于租期才算拿到，能用的只有剩下的那一段。"},
+                "Redis 的 Redlock 文档：用掉的时间小于租约才算拿到，能用的只有剩下的那一段。"},
     .fix = {"Take the time before asking for the first vote, and subtract. If nothing remains, the "
             "lock was not acquired.",
             "要第一张票之前先记下时间，最后相减：没有剩余，就是没拿到。"},

@@ -222,8 +222,7 @@ static void scrolling_alone_tells_a_scene(void **state)
                               MUSEUM_WAIT_MS));
 }
 
-/* -- the rest ------------------------------------------------------------------------------------
- */
+/* -- the rest ---------------------------------------------------------------------------------- */
 
 static void the_opening_ends_below_zero_on_two_who_read_one_value(void **state)
 {
@@ -276,6 +275,26 @@ static void every_link_opens_its_run_in_which_all_read_what_is_drawn(void **stat
     }
     json_decref(links);
     assert_int_equal(browser_errors(browser), 0);
+}
+
+/* In the page: the current scene stands at a beat, and another follows. */
+#define STOPPED "document.querySelector('.current:not(.over) .now.beat ~ .beat') !== null"
+
+static void the_lesson_stops_each_scene_before_its_end(void **state)
+{
+    (void)state;
+    assert_true(museum_go("zh/teach.html"));
+    json_t *stops = browser_run(browser, "return [...document.querySelectorAll('#questions .stop')]"
+                                         ".map((a) => a.getAttribute('href'));");
+    assert_int_equal(json_array_size(stops), scenes_n);
+    for (size_t i = 0; i < scenes_n; i++) {
+        char page[MUSEUM_PATH_MAX], here[MUSEUM_PATH_MAX];
+        snprintf(page, sizeof page, "zh/%s", json_string_value(json_array_get(stops, i)));
+        snprintf(here, sizeof here, "location.hash === '%s' && " STOPPED, strchr(page, '#'));
+        assert_true(museum_go(page));
+        assert_true(browser_await(browser, here, MUSEUM_WAIT_MS));
+    }
+    json_decref(stops);
 }
 
 static void no_page_names_another_host_and_no_script_is_inline(void **state)
@@ -344,6 +363,10 @@ static void no_page_has_an_accessibility_finding(void **state)
         {"zh/lesson/paused-holder.html", 390, false},
         {"matrix.html", 1280, true},
         {"zh/matrix.html", 390, false},
+        {"teach.html", 390, true},
+        {"zh/teach.html", 1280, false},
+        {"interview.html", 1280, true},
+        {"zh/interview.html", 390, false},
     };
     size_t n = 0;
     (void)state;
@@ -367,6 +390,7 @@ int main(void)
         cmocka_unit_test(scrolling_alone_tells_a_scene),
         cmocka_unit_test(the_opening_ends_below_zero_on_two_who_read_one_value),
         cmocka_unit_test(every_link_opens_its_run_in_which_all_read_what_is_drawn),
+        cmocka_unit_test(the_lesson_stops_each_scene_before_its_end),
         cmocka_unit_test(no_page_names_another_host_and_no_script_is_inline),
         cmocka_unit_test(all_scripts_together_are_small),
         cmocka_unit_test(the_answer_to_which_lock_follows_the_questions),
