@@ -46,6 +46,12 @@ static struct kill_request make_transfer(void)
                         "{\"from\":\"u1\",\"to\":\"u2\",\"amount\":1}");
 }
 
+static struct kill_request make_stock_change(void)
+{
+    return kill_request("stock-change", "/v1/items/1/stock-changes",
+                        "{\"delta\":-3,\"reason\":\"damage\"}");
+}
+
 static const struct operation {
     const char *name;
     struct kill_request (*make)(void);
@@ -55,6 +61,7 @@ static const struct operation {
     {"payment", make_payment, false},
     {"cancellation", make_cancellation, false},
     {"transfer", make_transfer, false},
+    {"stock-change", make_stock_change, false},
     {"replay", kill_answered_order, true},
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };

@@ -24,8 +24,10 @@ static const struct {
      "SELECT count(*) FROM accounts a WHERE balance <> initial_balance + (SELECT"
      " coalesce(sum(delta), 0) FROM ledger WHERE resource = 'account:' || a.id"
      " AND epoch = a.epoch AND kind <> 'reset')"},
-    {"a stock lacks what live orders have",
-     "SELECT count(*) FROM items i WHERE stock <> initial_stock - (SELECT coalesce(sum(quantity),"
+    {"a stock has what stock changes have added, and lacks what live orders have",
+     "SELECT count(*) FROM items i WHERE stock <> initial_stock + (SELECT coalesce(sum(delta), 0)"
+     " FROM ledger WHERE resource = 'item:' || i.id AND epoch = i.epoch AND kind = 'restock')"
+     " - (SELECT coalesce(sum(quantity),"
      " 0) FROM orders WHERE item_id = i.id AND item_epoch = i.epoch AND state <= 1)"},
     {"no two rows of the ledger continue the same version",
      "SELECT count(*) FROM (SELECT 1 FROM ledger WHERE resource NOT LIKE 'shop:%' GROUP BY "
