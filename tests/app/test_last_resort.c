@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+enum { AFTER_MS = 1100 }; /* a second, and some of the next */
+
 static void a_process_that_waits_for_ever_ends(void **state)
 {
     int err[2], status = 0;
@@ -28,7 +30,7 @@ static void a_process_that_waits_for_ever_ends(void **state)
         dup2(err[1], STDERR_FILENO);
         close(err[0]);
         close(err[1]);
-        last_resort_after(300);
+        last_resort_after(AFTER_MS);
         for (;;)
             pause();
     }
@@ -36,7 +38,7 @@ static void a_process_that_waits_for_ever_ends(void **state)
     assert_true(read(err[0], text, sizeof text - 1) > 0);
     close(err[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(test_now_ms() - began_ms >= 300);
+    assert_true(test_now_ms() - began_ms >= AFTER_MS);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_non_null(strstr(text, "level=error event=stop-forced"));
