@@ -7,26 +7,58 @@
  */
 #include "columns.h"
 
-#include <inttypes.h>
 #include <nettle/sha2.h>
-#include <stdio.h>
 #include <string.h>
 
-static void add_text(struct sha256_ctx *sha, const char *text)
+enum { DIGITS_MAX = 20 }; /* "-9223372036854775808" */
+
+/* Called for each column of each row, so without a format, and with few calls of the hash. */
+struct text {
+    struct sha256_ctx sha;
+    size_t length; /* of what waits in bytes */
+    char bytes[1024];
+};
+
+static void hash_bytes(struct text *text)
 {
-    sha256_update(sha, strlen(text), (const uint8_t *)text);
-    sha256_update(sha, 1, (const uint8_t *)"\n");
+    sha256_update(&text->sha, text->length, (const uint8_t *)text->bytes);
+    text->length = 0;
 }
 
-static void add_value(struct sha256_ctx *sha, const struct value *value)
+static void add_bytes(struct text *text, const char *bytes, size_t length)
 {
-    char number[24];
+    while (length > 0) {
+        const size_t room = sizeof text->bytes - text->length;
+        const size_t n = length < room ? length : room;
+        memcpy(text->bytes + text->length, bytes, n);
+        text->length += n;
+        bytes += n;
+        length -= n;
+        if (text->length == sizeof text->bytes)
+            hash_bytes(text);
+    }
+}
+
+static void add_line(struct text *text, const char *line, size_t length)
+{
+    add_bytes(text, line, length);
+    add_bytes(text, "\n", 1);
+}
+
+static void add_value(struct text *text, const struct value *value)
+{
+    char digits[DIGITS_MAX], *at = digits + DIGITS_MAX;
     if (value->text) {
-        add_text(sha, value->text);
+        add_line(text, value->text, strlen(value->text));
         return;
     }
-    snprintf(number, sizeof number, "%" PRId64, value->number);
-    add_text(sha, number);
+    uint64_t rest = value->number < 0 ? -(uint64_t)value->number : (uint64_t)value->number;
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value->number < 0)
+        *--at = '-';
+    add_line(text, at, (size_t)(digits + DIGITS_MAX - at));
 }
 
 static void put_hex(const uint8_t *digest, char ret[DB_HASH_LENGTH + 1])
@@ -41,15 +73,17 @@ static void put_hex(const uint8_t *digest, char ret[DB_HASH_LENGTH + 1])
 
 void db_ledger_hash(const db_ledger_row *row, const char *predecessor, char ret[DB_HASH_LENGTH + 1])
 {
-    struct sha256_ctx sha;
+    struct text text;
     struct value values[ROW_COLUMNS_MAX];
     uint8_t digest[SHA256_DIGEST_SIZE];
     size_t n = row_values(&new_ledger_type, row, values);
-    sha256_init(&sha);
-    add_text(&sha, predecessor);
+    sha256_init(&text.sha);
+    text.length = 0;
+    add_line(&text, predecessor, strlen(predecessor));
     for (size_t i = 0; i + 1 < n; i++) /* the hash comes last */
-        add_value(&sha, &values[i]);
-    sha256_digest(&sha, sizeof digest, digest);
+        add_value(&text, &values[i]);
+    hash_bytes(&text);
+    sha256_digest(&text.sha, sizeof digest, digest);
     put_hex(digest, ret);
 }
 

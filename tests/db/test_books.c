@@ -168,7 +168,7 @@ static void a_chain_goes_on_over_resets(void **state)
 /* What sha256sum(1) says of a text: its \n and \t are as printf(1) takes them. */
 static void sha256sum_of(const char *text, char ret[DB_HASH_LENGTH + 1])
 {
-    char command[1024];
+    char command[4096 + 32];
     ret[0] = '\0';
     snprintf(command, sizeof command, "printf '%s' | sha256sum", text);
     FILE *pipe = popen(command, "re");
@@ -232,6 +232,51 @@ static void each_field_has_its_place_in_the_hash(void **state)
     assert_string_equal(told, hash);
 }
 
+#define FILL(text) memset(text, 'x', sizeof(text) - 1)
+
+/* Each text as long as its column allows. */
+static db_ledger_row widest_row(int64_t number)
+{
+    db_ledger_row row = {.kind = DB_KIND_CANCELLATION,
+                         .delta = number,
+                         .before = number,
+                         .after = number,
+                         .version_before = number,
+                         .fence = number,
+                         .epoch = number,
+                         .at_us = number};
+    FILL(row.resource);
+    FILL(row.txn_id);
+    FILL(row.order_id);
+    FILL(row.counterpart);
+    FILL(row.reason);
+    FILL(row.reference);
+    FILL(row.guard);
+    FILL(row.instance);
+    return row;
+}
+
+static void the_hash_has_all_of_the_widest_row(void **state)
+{
+    static const int64_t numbers[] = {INT64_MIN, INT64_MIN + 1, -10, -1, 0, 9, 10, INT64_MAX};
+    char before[2049] = "", text[4096], told[DB_HASH_LENGTH + 1], hash[DB_HASH_LENGTH + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const long long n = numbers[i];
+        const db_ledger_row row = widest_row(n);
+        memset(before, 'y', i * 256); /* so the row begins at other places of the text */
+        snprintf(text, sizeof text,
+                 "%s\\n%s\\n%lld\\n%s\\n%lld\\n%lld\\n%lld\\n%lld\\n%lld\\n%s\\n%s\\n%s\\n%s\\n%s"
+                 "\\n%s\\n%s\\n%lld\\n",
+                 before, row.resource, n, row.txn_id, n, n, n, n, n, row.guard, row.instance,
+                 db_kind_text(row.kind), row.order_id, row.counterpart, row.reason, row.reference,
+                 n);
+        sha256sum_of(text, told);
+        db_ledger_hash(&row, before, hash);
+        assert_string_equal(told, hash);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -244,6 +289,7 @@ int main(void)
         TEST(a_chain_goes_on_over_resets),
         TEST(another_program_computes_the_same_hash),
         TEST(each_field_has_its_place_in_the_hash),
+        TEST(the_hash_has_all_of_the_widest_row),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }
