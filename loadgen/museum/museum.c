@@ -29,10 +29,11 @@ static bool is_outcome(const char *text)
 /* As the lab writes it: ASCII, and not cut by trace_event(). */
 static bool is_told(const char *text, size_t size)
 {
+    const size_t length = strlen(text);
     size_t n = 0;
-    while (text[n] >= ' ' && text[n] <= '~')
+    while (n < length && text[n] >= ' ' && text[n] <= '~')
         n++;
-    return text[n] == '\0' && n < size;
+    return n == length && length < size;
 }
 
 /* Returns NULL, or what the pages cannot tell of it. */
