@@ -1,94 +1,14 @@
 /* A PUT that is sent again acts once: it names the state that it replaces, and the store tests that
  * on the row as it is at the commit. On both engines, and with two instances on one PostgreSQL. */
 #include "load.h"
-#include "process.h"
-#include "shop.h"
+#include "places.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-enum { RIVALS = 8, RACES = 12, PLACES = 2 };
-
-static struct shop shop;
-static struct sandbox_server *demo;
-static struct reply reply;
-
-/* Where the service keeps its rows, and the ports of its instances. */
-static struct place {
-    const char *name;
-    int ports[2];
-} places[PLACES] = {{.name = "SQLite"}, {.name = "PostgreSQL, two instances"}};
-
-static struct sandbox_server *start(const char *db, const char *flag)
-{
-    const char *const args[] = {"--db", db, "--guard", "mutex", flag, NULL};
-    return sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), args);
-}
-
-static int open_shop(void **state)
-{
-    (void)state;
-    char db[SANDBOX_TEXT_MAX + 32];
-    shop = (struct shop){.client.fd = -1};
-    if (sandbox_open(&shop.sandbox) != 0)
-        return -1;
-    const struct sandbox_server *postgres = sandbox_postgres(shop.sandbox, NULL);
-    snprintf(db, sizeof db, "sqlite:%s/shop.db", sandbox_dir(shop.sandbox));
-    struct sandbox_server *one = start(db, NULL);
-    struct sandbox_server *two = postgres ? start(postgres->url, NULL) : NULL;
-    struct sandbox_server *three = postgres ? start(postgres->url, NULL) : NULL;
-    snprintf(db, sizeof db, "sqlite:%s/demo.db", sandbox_dir(shop.sandbox));
-    demo = start(db, "--demo");
-    if (!one || !two || !three || !demo)
-        return -1;
-    places[0].ports[0] = places[0].ports[1] = one->port;
-    places[1].ports[0] = two->port;
-    places[1].ports[1] = three->port;
-    return 0;
-}
-
-static int close_shop(void **state)
-{
-    (void)state;
-    shop_close(&shop);
-    return 0;
-}
-
-static int ask(int port, const char *method, const char *path, const char *condition,
-               const char *body)
-{
-    struct client client = {.port = port, .fd = -1, .condition = condition};
-    const char *key = strcmp(method, "POST") == 0 ? path : NULL;
-    client_call(&client, method, path, key, body, SHOP_WAIT_MS, &reply);
-    client_close(&client);
-    return reply.status;
-}
-
-static void assert_problem(const char *name)
-{
-    char got[64];
-    assert_string_equal(reply_problem(&reply, got, sizeof got), name);
-}
-
-static int order(int port, const char *id, int buyer)
-{
-    char path[64], key[64], body[64];
-    struct client client = {.port = port, .fd = -1};
-    snprintf(path, sizeof path, "/v1/items/%s/orders", id);
-    snprintf(key, sizeof key, "%s-%d", id, buyer);
-    snprintf(body, sizeof body, "{\"user_id\":\"u%d\"}", buyer);
-    client_call(&client, "POST", path, key, body, SHOP_WAIT_MS, &reply);
-    client_close(&client);
-    return reply.status;
-}
+enum { RIVALS = 8, RACES = 12 };
 
 static void a_retried_put_sells_nothing_twice(void **state)
 {
@@ -299,85 +219,6 @@ static void only_a_lesson_resets_without_a_condition(void **state)
     assert_true(shop_audit_ok(demo->port));
 }
 
-/* A price and a guard change while the sale goes on: no order is lost, and none is sold twice. */
-static void a_patch_changes_terms_and_keeps_the_sale(void **state)
-{
-    (void)state;
-    static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "none", "mutex"};
-    for (size_t p = 0; p < PLACES; p++) {
-        const int port = places[p].ports[0];
-        int buyer = 0;
-        assert_int_equal(ask(port, "PUT", "/v1/items/terms", NULL, "{\"stock\":9,\"price\":5}"),
-                         201);
-        assert_int_equal(order(port, "terms", buyer++), 201);
-        for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
-            char over[64], body[96];
-            snprintf(over, sizeof over, "If-Match: \"%d\"", 2 + 2 * (int)i);
-            snprintf(body, sizeof body, "{\"guard\":\"%s\",\"price\":%d}", guards[i], 6 + (int)i);
-            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 200);
-            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 412); /* again */
-            assert_int_equal(client_number(port, "/v1/items/terms", "price"), 6 + (int)i);
-            assert_int_equal(client_number(port, "/v1/items/terms", "stock"), 9 - buyer);
-            assert_int_equal(order(port, "terms", buyer++), 201);
-            assert_non_null(strstr(reply.body, guards[i]));
-        }
-        assert_int_equal(client_number(port, "/v1/items/terms", "sold"), buyer);
-        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", NULL, "{\"price\":1}"), 412);
-        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", "X-None: 1", "{\"price\":1}"), 428);
-        assert_int_equal(ask(port, "PATCH", "/v1/items/none", "If-Match: \"1\"", "{}"), 412);
-        assert_true(shop_audit_ok(port));
-    }
-}
-
-/* A limit may fall as far as what a user has, and no further. */
-static void a_limit_falls_to_what_its_users_have(void **state)
-{
-    (void)state;
-    for (size_t p = 0; p < PLACES; p++) {
-        const int port = places[p].ports[0];
-        const char *const path = "/v1/items/limit";
-        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9,\"per_user_limit\":5}"), 201);
-        struct client client = {.port = port, .fd = -1};
-        client_call(&client, "POST", "/v1/items/limit/orders", "limit-key",
-                    "{\"user_id\":\"u\",\"quantity\":3}", SHOP_WAIT_MS, &reply);
-        client_close(&client);
-        assert_int_equal(reply.status, 201);
-        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":2}"),
-                         409);
-        assert_problem("user-limit");
-        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":3}"),
-                         200);
-        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"3\"", "{\"per_user_limit\":0}"),
-                         200);
-        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":2}"),
-                         409); /* by way of none it may not, either */
-        assert_true(shop_audit_ok(port));
-    }
-}
-
-/* What was bought while there was no limit counts for none. */
-static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
-{
-    (void)state;
-    for (size_t p = 0; p < PLACES; p++) {
-        const int port = places[p].ports[0];
-        const char *const path = "/v1/items/later";
-        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9}"), 201);
-        struct client client = {.port = port, .fd = -1};
-        for (int user = 0; user < 3; user++) {
-            char key[16], body[64];
-            snprintf(key, sizeof key, "later-%d", user);
-            snprintf(body, sizeof body, "{\"user_id\":\"u%d\",\"quantity\":2}", user);
-            client_call(&client, "POST", "/v1/items/later/orders", key, body, SHOP_WAIT_MS, &reply);
-            assert_int_equal(reply.status, 201);
-        }
-        client_close(&client);
-        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":3}"),
-                         200);
-        assert_true(shop_audit_ok(port));
-    }
-}
-
 static void loadgen_puts_whatever_is_there(void **state)
 {
     (void)state;
@@ -408,9 +249,6 @@ int main(void)
         cmocka_unit_test(of_rivals_one_creates_and_one_resets),
         cmocka_unit_test(a_get_tells_the_tag_and_takes_conditions),
         cmocka_unit_test(only_a_lesson_resets_without_a_condition),
-        cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
-        cmocka_unit_test(a_limit_falls_to_what_its_users_have),
-        cmocka_unit_test(a_limit_that_comes_later_leaves_the_audit_clean),
         cmocka_unit_test(loadgen_puts_whatever_is_there),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);

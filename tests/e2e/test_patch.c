@@ -1,0 +1,92 @@
+/* A PATCH changes the terms of an item, and its sale goes on. On both engines, and with two
+ * instances on one PostgreSQL. */
+#include "places.h"
+
+/* A price and a guard change while the sale goes on: no order is lost, and none is sold twice. */
+static void a_patch_changes_terms_and_keeps_the_sale(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "none", "mutex"};
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        int buyer = 0;
+        assert_int_equal(ask(port, "PUT", "/v1/items/terms", NULL, "{\"stock\":9,\"price\":5}"),
+                         201);
+        assert_int_equal(order(port, "terms", buyer++), 201);
+        for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+            char over[64], body[96];
+            snprintf(over, sizeof over, "If-Match: \"%d\"", 2 + 2 * (int)i);
+            snprintf(body, sizeof body, "{\"guard\":\"%s\",\"price\":%d}", guards[i], 6 + (int)i);
+            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 200);
+            assert_int_equal(ask(port, "PATCH", "/v1/items/terms", over, body), 412); /* again */
+            assert_int_equal(client_number(port, "/v1/items/terms", "price"), 6 + (int)i);
+            assert_int_equal(client_number(port, "/v1/items/terms", "stock"), 9 - buyer);
+            assert_int_equal(order(port, "terms", buyer++), 201);
+            assert_non_null(strstr(reply.body, guards[i]));
+        }
+        assert_int_equal(client_number(port, "/v1/items/terms", "sold"), buyer);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", NULL, "{\"price\":1}"), 412);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/terms", "X-None: 1", "{\"price\":1}"), 428);
+        assert_int_equal(ask(port, "PATCH", "/v1/items/none", "If-Match: \"1\"", "{}"), 412);
+        assert_true(shop_audit_ok(port));
+    }
+}
+
+/* A limit may fall as far as what a user has, and no further. */
+static void a_limit_falls_to_what_its_users_have(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        const char *const path = "/v1/items/limit";
+        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9,\"per_user_limit\":5}"), 201);
+        struct client client = {.port = port, .fd = -1};
+        client_call(&client, "POST", "/v1/items/limit/orders", "limit-key",
+                    "{\"user_id\":\"u\",\"quantity\":3}", SHOP_WAIT_MS, &reply);
+        client_close(&client);
+        assert_int_equal(reply.status, 201);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":2}"),
+                         409);
+        assert_problem("user-limit");
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"2\"", "{\"per_user_limit\":3}"),
+                         200);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"3\"", "{\"per_user_limit\":0}"),
+                         200);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":2}"),
+                         409); /* by way of none it may not, either */
+        assert_true(shop_audit_ok(port));
+    }
+}
+
+/* What was bought while there was no limit counts for none. */
+static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        const char *const path = "/v1/items/later";
+        assert_int_equal(ask(port, "PUT", path, NULL, "{\"stock\":9}"), 201);
+        struct client client = {.port = port, .fd = -1};
+        for (int user = 0; user < 3; user++) {
+            char key[16], body[64];
+            snprintf(key, sizeof key, "later-%d", user);
+            snprintf(body, sizeof body, "{\"user_id\":\"u%d\",\"quantity\":2}", user);
+            client_call(&client, "POST", "/v1/items/later/orders", key, body, SHOP_WAIT_MS, &reply);
+            assert_int_equal(reply.status, 201);
+        }
+        client_close(&client);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"4\"", "{\"per_user_limit\":3}"),
+                         200);
+        assert_true(shop_audit_ok(port));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
+        cmocka_unit_test(a_limit_falls_to_what_its_users_have),
+        cmocka_unit_test(a_limit_that_comes_later_leaves_the_audit_clean),
+    };
+    return cmocka_run_group_tests(tests, open_shop, close_shop);
+}
