@@ -69,8 +69,8 @@ static void write_story(const struct page *page)
 int pages_index(const struct site *site, const json_t *words, int language)
 {
     static const struct page_part parts[] = {
-        {"opening", opening_write},   {"story", write_story}, {"which", which_write},
-        {"words", page_script_words}, {NULL, NULL},
+        {"opening", opening_write}, {"story", write_story}, {"which", which_write},
+        {"scripts", page_scripts},  {NULL, NULL},
     };
     struct page page = {.site = site,
                         .words = words,

@@ -84,7 +84,7 @@ static int make_lesson(const struct site *site, const json_t *words, int languag
                        const struct hazard *hazard)
 {
     static const struct page_part parts[] = {
-        {"about", write_about}, {"runs", write_runs}, {"words", page_script_words}, {NULL, NULL}};
+        {"about", write_about}, {"runs", write_runs}, {"scripts", page_scripts}, {NULL, NULL}};
     char path[PATH_MAX_LENGTH], other[PATH_MAX_LENGTH];
     snprintf(path, sizeof path, "%slesson/%s.html", language == EN ? "" : "zh/", hazard->id);
     snprintf(other, sizeof other, "%slesson/%s.html", language == EN ? "../zh/" : "../../",

@@ -8,22 +8,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void member(const struct page *page, const char *name)
-{
-    if (strcmp(name, "root") == 0)
-        html_escape(page->root, page->out);
-    else if (strcmp(name, "other") == 0)
-        html_escape(page->other, page->out);
-    else
-        html_escape(page->title, page->out);
-}
-
-static void part(const struct page *page, const struct page_part *parts, const char *name)
+/* NULL: the page has no such part. */
+static const struct page_part *find_part(const struct page_part *parts, const char *name)
 {
     while (parts->name != NULL && strcmp(parts->name, name) != 0)
         parts++;
-    assert(parts->name != NULL);
-    parts->write(page);
+    return parts->name != NULL ? parts : NULL;
+}
+
+/* Content-Security-Policy: nothing from another host, nothing inline; scripts where there are
+ * some. */
+static const char *policy(const struct page_part *parts)
+{
+    return find_part(parts, "scripts") != NULL
+               ? "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                 "base-uri 'none'; form-action 'none'"
+               : "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+                 "form-action 'none'";
+}
+
+static const char *member(const struct page *page, const struct page_part *parts, const char *name)
+{
+    if (strcmp(name, "policy") == 0)
+        return policy(parts);
+    if (strcmp(name, "root") == 0)
+        return page->root;
+    return strcmp(name, "other") == 0 ? page->other : page->title;
+}
+
+static void write_part(const struct page *page, const struct page_part *parts, const char *name)
+{
+    const struct page_part *part = find_part(parts, name);
+    assert(part != NULL);
+    part->write(page);
 }
 
 static void fill(const struct page *page, const char *text, const struct page_part *parts)
@@ -34,9 +51,9 @@ static void fill(const struct page *page, const char *text, const struct page_pa
         fwrite(text, 1, (size_t)(brace - text), page->out);
         snprintf(name, sizeof name, "%.*s", (int)(end - brace - 2), brace + 2);
         if (name[0] == '@')
-            part(page, parts, name + 1);
+            write_part(page, parts, name + 1);
         else if (name[0] == '=')
-            member(page, name + 1);
+            html_escape(member(page, parts, name + 1), page->out);
         else
             html_escape(words_get(page->words, name), page->out);
         text = end + 2;
@@ -51,6 +68,7 @@ int page_make(struct page *page, const char *template, const struct page_part *p
     snprintf(file, sizeof file, "%s/%s", page->site->out, path);
     page->out = output_open("loadgen", file);
     if (page->out != NULL) {
+        fill(page, web_find("head.html"), parts);
         fill(page, web_find(template), parts);
         if (output_close("loadgen", file, page->out) == 0)
             return 0;
@@ -72,7 +90,7 @@ void page_json(const json_t *json, FILE *out)
 }
 
 /* Keys that begin with "p." */
-void page_script_words(const struct page *page)
+static void write_words(const struct page *page)
 {
     json_t *some = json_object();
     const char *key;
@@ -86,4 +104,12 @@ void page_script_words(const struct page *page)
     page_json(some, page->out);
     fputs("</script>\n", page->out);
     json_decref(some);
+}
+
+void page_scripts(const struct page *page)
+{
+    static const char *const names[] = {"state", "view", "player"};
+    write_words(page);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fprintf(page->out, "<script src=\"%s%s.js\"></script>\n", page->root, names[i]);
 }

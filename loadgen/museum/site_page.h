@@ -1,4 +1,4 @@
-/* A page: one of web/NAME.html with its words and generated parts filled in. */
+/* A page: web/head.html and one of web/NAME.html with their words and generated parts filled in. */
 #ifndef SITE_PAGE_H
 #define SITE_PAGE_H
 
@@ -34,12 +34,13 @@ struct page_part {
  *   {{KEY}}     the word, escaped
  *   {{@NAME}}   a part of the page
  *   {{=root}} {{=other}} {{=title}}  members of the page
+ *   {{=policy}} what the page may load: scripts only if it has the part "scripts"
  * Writes the file PATH of the site. 0, or -1 with site->message. */
 int page_make(struct page *page, const char *template, const struct page_part *parts,
               const char *path);
 
-/* The words that the scripts need, as JSON in a script element. */
-void page_script_words(const struct page *page);
+/* The part "scripts": those of the player, and the words that they need. */
+void page_scripts(const struct page *page);
 /* JSON as the text of a script element. */
 void page_json(const json_t *json, FILE *out);
 

@@ -20,6 +20,7 @@
     X(opening, "opening.js")                                                                       \
     X(which, "which.js")
 #define PART_MAP(X)                                                                                \
+    X(head, "head.html")                                                                           \
     X(index, "index.html")                                                                         \
     X(lesson, "lesson.html")                                                                       \
     X(matrix, "matrix.html")                                                                       \

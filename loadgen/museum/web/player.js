@@ -1,5 +1,7 @@
 /* Plays the records of a page: by scrolling, by keys, by itself. Each step has an address:
- * #SCENE/STEP. */
+ * #SCENE/STEP. Tells the scripts before it what it does, by events at the section of the scene:
+ *   museum:open  a player is made      museum:step  the user or time has moved it
+ * Both have the player as their detail. */
 'use strict';
 
 Museum.player = (() => {
@@ -23,6 +25,9 @@ Museum.player = (() => {
     element.setAttribute('aria-label', words[`p.${name}`]);
     element.title = words[`p.${name}`];
   }
+
+  const announce = (player, what) =>
+    player.section.dispatchEvent(new CustomEvent(`museum:${what}`, { bubbles: true, detail: player }));
 
   function button(name, act) {
     const element = make('button', { type: 'button', 'data-do': name });
@@ -74,6 +79,7 @@ Museum.player = (() => {
     });
     lines.forEach((line, k) => line.addEventListener('click', () => { stop(player); go(player, k); }));
     players.set(section.id, player);
+    announce(player, 'open');
     go(player, 0, true);
     new ResizeObserver(() => draw(player)).observe(player.stage);
     return player;
@@ -105,6 +111,7 @@ Museum.player = (() => {
     player.section.querySelector('[type=range]').value = player.k;
     if (quiet) return;
     choose(player);
+    announce(player, 'step');
     clearTimeout(address);
     address = setTimeout(() => history.replaceState(null, '', `#${player.section.id}/${player.k}`), ADDRESS_MS);
     keepInView(player);
@@ -146,9 +153,9 @@ Museum.player = (() => {
     });
   }
 
-  /* After the last event of a scene comes the next scene. */
+  /* After the last event of a scene comes the next scene that is not hidden. */
   function leave(player) {
-    const sections = [...document.querySelectorAll('.exhibit')];
+    const sections = [...document.querySelectorAll('.exhibit:not([hidden])')];
     const next = sections[sections.indexOf(player.section) + 1];
     if (!next) return;
     enter(next, 0);
@@ -193,7 +200,7 @@ Museum.player = (() => {
     const busy = event.target.closest('button, input, select, summary, a, textarea');
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey || busy) return;
     if (!current) {
-      const first = document.querySelector('.exhibit');
+      const first = document.querySelector('.exhibit:not([hidden])');
       if (event.key === ' ' && first) { event.preventDefault(); enter(first, 0); }
       return;
     }
@@ -230,5 +237,5 @@ Museum.player = (() => {
   }
 
   start();
-  return { players, enter };
+  return { players, enter, go, stop };
 })();
