@@ -77,7 +77,7 @@ static void manager_listens(bool abstract)
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", folder);
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
     if (abstract) {
-        char name[64];
+        char name[sizeof(address.sun_path) + 1];
         snprintf(name, sizeof(name), "@%s", address.sun_path);
         setenv("NOTIFY_SOCKET", name, 1);
         memmove(address.sun_path + 1, address.sun_path, strlen(address.sun_path) + 1);
