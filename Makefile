@@ -116,8 +116,8 @@ $(B)/obj/%.o: %.c Makefile .layers
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(if $(filter tests/%,$<),,$(HARDEN)) $(call sees,$<) -MMD -MP -c -o $@ $<
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 $(B)/obj/app/page/openapi.o: app/openapi.json
-$(B)/obj/loadgen/museum/web_files.o: $(wildcard loadgen/museum/web/*)
-$(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
+$(B)/obj/loadgen/museum/web_files.o: $(wildcard loadgen/museum/web/* app/page/player/*)
+$(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/* app/page/player/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
 .PRECIOUS: $(B)/obj/%.o
 
 # -- running --------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #define STYLE  "text/css; charset=utf-8"
 #define SCRIPT "text/javascript; charset=utf-8"
 #define PLAIN  "text/plain; charset=utf-8"
+#define JSON   "application/json"
 
 /* Files of app/page/web: symbol, name, file, type. The paths start at the top of the source tree,
  * where the Makefile compiles. */
@@ -53,6 +54,16 @@
     X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)
 
+/* Files of app/page/player: loadgen/museum puts them into its pages, too. */
+#define PLAYER_MAP(X)                                                                              \
+    X(state, "state.js", "state.js", SCRIPT)                                                       \
+    X(view, "view.js", "view.js", SCRIPT)                                                          \
+    X(desk, "desk.js", "desk.js", SCRIPT)                                                          \
+    X(player_style, "player.css", "player.css", STYLE)                                             \
+    X(player_en, "player.en.json", "player.en.json", JSON)                                         \
+    X(player_zh, "player.zh.json", "player.zh.json", JSON)                                         \
+    X(commands, "commands.json", "commands.json", JSON)
+
 /* Files of packages (PKGS_BUILD in the Makefile): symbol, name, path, type. The minified D3 does
  * not contain its license. */
 #define PACKAGED_MAP(X)                                                                            \
@@ -61,9 +72,12 @@
 
 #define OWN_EMBED(symbol, name, file, type)      EMBED(symbol, "app/page/web/" file)
 #define PACKAGED_EMBED(symbol, name, path, type) EMBED(symbol, path)
+#define PLAYER_EMBED(symbol, name, file, type)   EMBED(symbol, "app/page/player/" file)
 OWN_MAP(OWN_EMBED)
+PLAYER_MAP(PLAYER_EMBED)
 PACKAGED_MAP(PACKAGED_EMBED)
 #undef OWN_EMBED
+#undef PLAYER_EMBED
 #undef PACKAGED_EMBED
 
 const struct page_file *page_find(const char *name)
@@ -78,6 +92,7 @@ const struct page_file *page_find(const char *name)
         return &found;                                                                             \
     }
     OWN_MAP(FILE_FIND)
+    PLAYER_MAP(FILE_FIND)
     PACKAGED_MAP(FILE_FIND)
 #undef FILE_FIND
     return NULL;

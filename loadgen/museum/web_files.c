@@ -3,19 +3,28 @@
 #include <string.h>
 
 /* The paths start at the top of the source tree, where the Makefile compiles. */
-#define EMBED(symbol, file)                                                                        \
+#define EMBED(symbol, path)                                                                        \
     __asm__(".section .rodata\n"                                                                   \
             ".global museum_" #symbol "\n"                                                         \
             "museum_" #symbol ":\n"                                                                \
-            ".incbin \"loadgen/museum/web/" file "\"\n"                                            \
+            ".incbin \"" path "\"\n"                                                               \
             ".byte 0\n"                                                                            \
             ".previous\n");                                                                        \
     extern const char museum_##symbol[];
 
-#define ASSET_MAP(X)                                                                               \
-    X(style, "style.css")                                                                          \
+/* app/page/player: what the live page plays with, too. */
+#define SHARED_ASSET_MAP(X)                                                                        \
+    X(player_style, "player.css")                                                                  \
     X(state, "state.js")                                                                           \
     X(view, "view.js")                                                                             \
+    X(desk, "desk.js")
+#define SHARED_PART_MAP(X)                                                                         \
+    X(player_en, "player.en.json")                                                                 \
+    X(player_zh, "player.zh.json")                                                                 \
+    X(commands, "commands.json")
+/* loadgen/museum/web */
+#define ASSET_MAP(X)                                                                               \
+    X(style, "style.css")                                                                          \
     X(player, "player.js")                                                                         \
     X(opening, "opening.js")                                                                       \
     X(which, "which.js")
@@ -30,23 +39,26 @@
     X(interview_data, "interview.json")                                                            \
     X(words_en, "words.en.json")                                                                   \
     X(words_zh, "words.zh.json")                                                                   \
-    X(which_data, "which.json")                                                                    \
-    X(commands, "commands.json")
-ASSET_MAP(EMBED)
-PART_MAP(EMBED)
+    X(which_data, "which.json")
+#define EMBED_OWN(symbol, file)    EMBED(symbol, "loadgen/museum/web/" file)
+#define EMBED_SHARED(symbol, file) EMBED(symbol, "app/page/player/" file)
+ASSET_MAP(EMBED_OWN)
+PART_MAP(EMBED_OWN)
+SHARED_ASSET_MAP(EMBED_SHARED)
+SHARED_PART_MAP(EMBED_SHARED)
 
 static const struct {
     const char *name, *text;
 } files[] = {
 #define FILE_ROW(symbol, file) {file, museum_##symbol},
-    ASSET_MAP(FILE_ROW) PART_MAP(FILE_ROW)
+    ASSET_MAP(FILE_ROW) PART_MAP(FILE_ROW) SHARED_ASSET_MAP(FILE_ROW) SHARED_PART_MAP(FILE_ROW)
 #undef FILE_ROW
 };
 
 const char *web_asset(size_t i)
 {
 #define FILE_NAME(symbol, file) file,
-    static const char *const names[] = {ASSET_MAP(FILE_NAME) NULL};
+    static const char *const names[] = {SHARED_ASSET_MAP(FILE_NAME) ASSET_MAP(FILE_NAME) NULL};
 #undef FILE_NAME
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }

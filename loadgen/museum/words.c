@@ -5,12 +5,26 @@
 #include <assert.h>
 #include <string.h>
 
-json_t *words_open(const char *language)
+static json_t *read_words(const char *of, const char *language)
 {
     char name[40];
     json_error_t error;
-    snprintf(name, sizeof name, "words.%s.json", language);
+    snprintf(name, sizeof name, "%s.%s.json", of, language);
     return json_loads(web_find(name), JSON_REJECT_DUPLICATES, &error);
+}
+
+/* A key is either of the player or of the museum. */
+json_t *words_open(const char *language)
+{
+    json_t *words = read_words("words", language), *player = read_words("player", language);
+    const size_t n = json_object_size(words) + json_object_size(player);
+    if (words == NULL || player == NULL || json_object_update(words, player) != 0 ||
+        json_object_size(words) != n) {
+        json_decref(words);
+        words = NULL;
+    }
+    json_decref(player);
+    return words;
 }
 
 const char *words_get(const json_t *words, const char *key)
