@@ -1,5 +1,5 @@
 /* kill -9 of the service at each of its system calls, from a request on until its answer. Started
- * again, the service gives the key its one answer. lib/service/kill_rig.h says what else must hold,
+ * again, the service gives the key its one answer. lib/shop/kill_rig.h says what else must hold,
  * and which share of the calls is tried. */
 #include "journal_judges.h"
 #include "kill_rig.h"

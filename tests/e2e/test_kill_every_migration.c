@@ -1,5 +1,5 @@
 /* kill -9 of "seckilld migrate" at its system calls: the old store is whole, or the new one is, and
- * the next try ends well. lib/service/kill_rig.h says which share of the calls is tried. */
+ * the next try ends well. lib/shop/kill_rig.h says which share of the calls is tried. */
 #include "kill_rig.h"
 #include "old_stores.h"
 #include "process.h"

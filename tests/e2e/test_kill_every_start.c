@@ -1,6 +1,6 @@
 /* kill -9 of the service at each of its system calls, from its start on until it is ready: on a
  * store that a killed service left, and on an empty one, whose tables it creates. Nothing is lost,
- * and the next start succeeds. lib/service/kill_rig.h says which share of the calls is tried. */
+ * and the next start succeeds. lib/shop/kill_rig.h says which share of the calls is tried. */
 #include "kill_rig.h"
 #include "process.h"
 #include "sandbox_process.h"
