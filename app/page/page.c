@@ -37,6 +37,8 @@
     X(countdown, "countdown.js", "countdown.js", SCRIPT)                                           \
     X(chart, "chart.js", "chart.js", SCRIPT)                                                       \
     X(lanes, "lanes.js", "lanes.js", SCRIPT)                                                       \
+    X(record, "record.js", "record.js", SCRIPT)                                                    \
+    X(play, "play.js", "play.js", SCRIPT)                                                          \
     X(requests, "requests.js", "requests.js", SCRIPT)                                              \
     X(detail, "detail.js", "detail.js", SCRIPT)                                                    \
     X(stream, "stream.js", "stream.js", SCRIPT)                                                    \

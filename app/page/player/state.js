@@ -7,16 +7,16 @@ document.documentElement.classList.add('js');
 Museum.state = (() => {
   const fresh = (who) => ({
     who, holds: false, waits: false, read: null, write: null, version: null, fence: 0,
-    stopped: false, killed: false, answer: '', doing: '', told: false,
+    stopped: false, held: false, killed: false, answer: '', doing: '', told: false,
   });
 
   function write(state, who, value, fence) {
     const client = state.clients[who];
     if (client && value === client.read) return; // a refusal, committed with its answer
-    const late = client && client.version !== null && client.version !== state.row.version;
+    const late = client && client.version !== null ? state.row.writers.slice(client.version - 1) : [];
     state.row = {
-      value, version: state.row.version + 1, by: who, fence,
-      over: late ? state.row.by : '', // whose change it has overwritten
+      value, version: state.row.version + 1, by: who, fence, writers: [...state.row.writers, who],
+      over: late.filter((one) => state.clients[one]).pop() || late.pop() || '', // whose change it has overwritten
     };
   }
 
@@ -49,6 +49,8 @@ Museum.state = (() => {
     rejected: (s, r, c) => { c.waits = false; c.doing = 'rejected'; },
     stopped: (s, r, c) => { c.stopped = true; },
     continues: (s, r, c) => { c.stopped = false; },
+    held: (s, r, c) => { c.held = true; },
+    'let go': (s, r, c) => { c.held = false; },
     killed: (s, r, c) => { c.killed = true; c.holds = false; c.waits = false; },
     'started again': (s, r, c) => Object.assign(c, fresh(c.who)),
   };
@@ -83,7 +85,7 @@ Museum.state = (() => {
   return (record, k) => {
     const state = {
       t: 0, clients: {}, keys: [], cut: false, acted: '',
-      row: { value: record.initial, version: 1, by: '', fence: 0, over: '' },
+      row: { value: record.initial, version: 1, by: '', fence: 0, over: '', writers: [] },
     };
     record.clients.forEach((who) => { state.clients[who] = fresh(who); });
     record.events.slice(0, k + 1).forEach((event) => apply(state, record, event));

@@ -28,7 +28,7 @@ Museum.view = (() => {
   function client(words, record, who) {
     const instance = record.instances > 1 ? (who === 'A' ? 'shop-1' : 'shop-2') : '';
     return make('div', { class: 'client', 'data-who': who },
-      make('p', { class: 'name' }, words[`p.${who}`] || who, make('small', {}, ` ${/^[ABC]$/.test(who) ? instance : ''}`)),
+      make('p', { class: 'name' }, words[`p.${who}`] || who, make('small', {}, ` ${record.names ? record.names[who] : /^[ABC]$/.test(who) ? instance : ''}`)),
       make('p', { class: 'doing' }),
       make('dl', {}, term(words['p.has-read']), term(words['p.will-write']), term(words['p.fence'])));
   }
@@ -53,11 +53,12 @@ Museum.view = (() => {
     let doing = one.answer === 'no answer' ? words['p.no-answer'] : one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing}`] || '';
     if (mistaken) doing += ` · ${words['p.mistaken']}`;
     if (one.stopped) doing = words['p.stopped'];
+    if (one.held) doing = words['p.held'];
     if (one.killed) doing = words['p.killed'];
     element.classList.toggle('holds', one.holds);
     element.classList.toggle('clash', one.holds && (state.clash || mistaken));
     element.classList.toggle('waits', one.waits);
-    element.classList.toggle('stopped', one.stopped);
+    element.classList.toggle('stopped', one.stopped || one.held);
     element.classList.toggle('killed', one.killed);
     element.classList.toggle('stale', stale);
     element.classList.toggle('acts', state.acted === one.who);
@@ -75,7 +76,8 @@ Museum.view = (() => {
 
   function drawKeys(stage, record, state) {
     const keys = [...stage.querySelectorAll('.key')];
-    const wanted = record.lock ? Math.max(1, state.keys.length) : 0;
+    const least = record.partial ? 0 : 1; // nobody knows whether it is free
+    const wanted = record.lock ? Math.max(least, state.keys.length) : 0;
     while (keys.length < wanted) keys.push(stage.appendChild(keySign()));
     while (keys.length > wanted) keys.pop().remove();
     keys.forEach((key, i) => {
@@ -92,14 +94,14 @@ Museum.view = (() => {
     record.clients.forEach((who) =>
       drawClient(stage.querySelector(`[data-who="${who}"]`), state.clients[who], state, words));
     const waiting = record.clients.filter((who) => state.clients[who].waits);
-    const { row } = state;
+    const { row } = state, nameOf = (who) => (record.clients.includes(who) ? who : words[`p.${who}`] || who);
     stage.querySelector('.queue').textContent = waiting.length ? `${words['p.queue']} ${waiting.join(', ')}` : '';
     stage.querySelector('.lock').classList.toggle('clash', state.clash);
     stage.querySelector('.row').classList.toggle('over', row.over !== '');
     stage.querySelector('.value').textContent = number(row.value);
-    stage.querySelector('.version').textContent = `${words['p.version']} ${row.version}`;
+    stage.querySelector('.version').textContent = record.partial ? words['p.partial'] : `${words['p.version']} ${row.version}`;
     stage.querySelector('.last-fence').textContent = record.fence && row.fence ? `${words['p.fence']} ${fence(row.fence)}` : '';
-    stage.querySelector('.row .over').textContent = row.over ? words['p.over'].replace('{by}', row.by).replace('{over}', row.over) : '';
+    stage.querySelector('.row .over').textContent = row.over ? words['p.over'].replace('{by}', row.by).replace('{over}', nameOf(row.over)) : '';
     drawKeys(stage, record, state);
   }
 

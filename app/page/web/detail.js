@@ -1,6 +1,10 @@
-// What a click on a lane shows: its read-modify-write, and the rows of the ledger that contradict it.
+// What a click on a lane shows: the player plays the request and the one that it contradicts, and the rows
+// of the ledger say the same.
+import { materialOf, onKey, play, writeTrace } from "./play.js";
+import { recordOf, rivalOf } from "./record.js";
+import { guardOf } from "./settings.js";
 import { ask } from "./stream.js";
-import { duration, number, reason, text } from "./text.js";
+import { number, problem, reason, text } from "./text.js";
 
 export function add(name, content, parent) {
   const made = parent.ownerDocument.createElement(name);
@@ -53,21 +57,33 @@ function sentenceOf(request, { rivals }) {
 const ledgerTable = (section, rows) =>
   table(section, COLUMNS.map((name) => text(name)), rows.map((row) => COLUMNS.map((name) => (name === "fence" ? String(row.fence || "–") : row[name]))));
 
-// The request, those who read the same value, and its rows of the ledger; ledger: of ledgerOf().
-export function describeRequest(section, request, ledger) {
+// The two of them as a record, with the words of the player; ledger: of ledgerOf().
+async function recordAndWords(pane, request, ledger) {
+  const { words, commands } = await materialOf(pane.terms.guard, pane.terms.fence);
+  const rival = rivalOf(request, ledger.rivals, pane.requests);
+  const record = recordOf(rival ? [request, rival] : [request], pane.requests, pane.terms, guardOf(pane.terms.guard), problem);
+  return { words, record: { ...record, commands } };
+}
+
+function describeClash(section, request, ledger) {
   const others = ledger.rivals.length ? ledger.rivals.map(({ txn_id }) => txn_id) : request.mates.map(({ key }) => key);
   add("p", text(sentenceOf(request, ledger), {
     value: request.read, others: others.slice(0, OTHERS_MAX).join(", ") + (others.length > OTHERS_MAX ? ` (+${others.length - OTHERS_MAX})` : ""),
     ...(request.fences && { old: request.fences.fence, newer: request.fences.newer }),
   }), section);
-  table(section,
-    [text("request"), text("readValue"), text("wroteValue"), text("waited"), text("inside"), text("fence")],
-    [request, ...request.mates.slice(0, OTHERS_MAX)].map(({ key, read, wrote, refused, at, fence }) => [
-      key, read, at.killed || refused ? undefined : wrote, duration((at.acquired ?? at.read) - at.submitted),
-      duration((at.committed ?? at.rejected ?? Math.round(at.killed)) - at.read), fence ? String(fence) : undefined,
-    ]));
+}
+
+function describeRows(section, ledger) {
   add("p", text(!ledger.own ? "ledgerNone" : ledger.rivals.length ? "ledger" : "ledgerOwn"), section);
   if (ledger.own) ledgerTable(section, [ledger.own, ...ledger.rivals.slice(0, OTHERS_MAX)]);
+}
+
+// Without a script: the trace as a list.
+export async function describeRequest(section, pane, request, ledger) {
+  const { words, record } = await recordAndWords(pane, request, ledger);
+  describeClash(section, request, ledger);
+  writeTrace(section, record, words, text("trace"));
+  describeRows(section, ledger);
 }
 
 // Two rows of the ledger, where no request of theirs was traced.
@@ -76,16 +92,22 @@ export function describeFork(section, fork) {
   ledgerTable(section, fork);
 }
 
-let shown = null; // what is to be seen: {pane, request, ledger or undefined while it is asked for, back: the focus}
+let shown = null; // what is to be seen: {pane, request, ledger, player, back: the focus, failed}
 
 // Also once more, in another language.
-export function drawDetail() {
-  if (!shown) return;
-  const section = document.getElementById("detail"), { pane, request, ledger, failed } = shown;
+export async function drawDetail() {
+  const now = shown, section = document.getElementById("detail"), { pane, request, ledger, player, failed } = now ?? {};
+  const material = ledger && await recordAndWords(pane, request, ledger).catch((error) => { now.failed = error; });
+  if (!now || shown !== now) return;
   section.replaceChildren();
   add("h2", `${pane.terms.guard}: ${request.key}`, section);
   if (failed) add("p", text("failed", { why: reason(failed) }), section);
-  if (ledger) describeRequest(section, request, ledger);
+  if (material) {
+    describeClash(section, request, ledger);
+    section.hidden = false; // the player measures itself
+    now.player = play(section, material.record, material.words, text("trace"), player?.k);
+    describeRows(section, ledger);
+  }
   if (ledger?.rivals.length) add("p", text("marked"), section);
   const close = add("button", text("close"), section);
   close.type = "button";
@@ -100,7 +122,8 @@ function mark(pane, keys) {
 
 export function closeDetail() {
   if (!shown) return;
-  const { pane, back, request } = shown;
+  const { pane, back, request, player } = shown;
+  if (player) Museum.desk.stop(player);
   shown = null;
   mark(pane, []);
   document.getElementById("detail").hidden = true;
@@ -109,6 +132,7 @@ export function closeDetail() {
 
 export async function showDetail(pane, request) {
   if (shown) mark(shown.pane, []);
+  if (shown?.player) Museum.desk.stop(shown.player);
   const own = shown = { pane, request, back: document.activeElement };
   mark(pane, [request.key]);
   try {
@@ -118,6 +142,10 @@ export async function showDetail(pane, request) {
   }
   if (shown !== own) return;
   mark(pane, [request.key, ...(own.ledger?.rivals ?? []).map(({ txn_id }) => txn_id)]);
-  drawDetail();
+  await drawDetail();
   document.getElementById("detail").focus();
 }
+
+document.getElementById("detail").addEventListener("keydown", (event) => {
+  if (shown?.player) onKey(shown.player, event);
+});

@@ -48,7 +48,7 @@ async function counterexamples(panes) {
   return found;
 }
 
-function build(panes, run, style, examples) {
+async function build(panes, run, style, examples) {
   const page = document.implementation.createHTMLDocument("");
   page.documentElement.lang = document.documentElement.lang;
   page.head.replaceChildren();
@@ -67,7 +67,7 @@ function build(panes, run, style, examples) {
     const section = add("section", undefined, main);
     section.className = "counterexample";
     add("h2", text("counterexample", { guard: pane.terms.guard }), section);
-    if (clash) describeRequest(section, clash, ledger);
+    if (clash) await describeRequest(section, pane, clash, ledger);
     else describeFork(section, pane.audit.forks[0]);
   }
   addParameters(main, run);
@@ -82,10 +82,11 @@ function build(panes, run, style, examples) {
 // run: {settings: [[name, value]], address, reports}, as it was started and judged; a sale that was
 // killed has no report.
 export async function exportRun(panes, run) {
-  const style = await (await fetch("/web/style.css")).text(), examples = await counterexamples(panes);
+  const sheets = await Promise.all(["style", "player"].map(async (name) => (await fetch(`/web/${name}.css`)).text()));
+  const style = sheets.join(""), examples = await counterexamples(panes);
   const link = document.createElement("a");
   link.download = `sale-${panes.map((pane) => pane.terms.guard).join("-")}-${panes[0].resource.replace("item:sale-", "")}.html`;
-  link.href = URL.createObjectURL(new Blob([build(panes, run, style, examples)], { type: "text/html" }));
+  link.href = URL.createObjectURL(new Blob([await build(panes, run, style, examples)], { type: "text/html" }));
   link.click();
   setTimeout(URL.revokeObjectURL, 60000, link.href);
 }

@@ -48,6 +48,7 @@ async function cutWire(item, pane, locked, byHand) {
   try {
     await setWire(true);
     wire = { restored: false };
+    pane.requests.note("wire cut");
     const before = await sold(), refusedBefore = refused(), begun = performance.now();
     pane.tell("faultIsCut");
     const enough = () => !byHand && performance.now() > begun + lease_ms && (!locked || refused() > refusedBefore);
@@ -57,6 +58,7 @@ async function cutWire(item, pane, locked, byHand) {
     wire = null;
     await setWire(false);
   }
+  pane.requests.note("wire restored");
   pane.tell("faultRestored");
 }
 
@@ -64,7 +66,8 @@ async function cutWire(item, pane, locked, byHand) {
 // false: nobody.
 async function untilAnotherWrote(fault, item, key, pane, committed, byHand) {
   if (fault === "flush") {
-    const { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
+    const before_us = pane.requests.now_us(), { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
+    if (was_held) pane.requests.note("key deleted by somebody", undefined, before_us);
     pane.tell(was_held ? "faultFlushed" : "faultNoLock");
   } else {
     const { holders, left_ms } = await lockOf(item);
@@ -187,6 +190,7 @@ export async function strike(fault, id, pane, byHand) {
     const item = key.replace(/-\d+$/, "");
     if (!pane.resource) pane.begin(`item:${item}`); // sooner known here than from the stream
     pane.requests.mark(key);
+    pane.requests.note("held", key);
     pane.tell("faultHeld", { key });
     if (fault === "kill") {
       killed = true;
@@ -196,6 +200,7 @@ export async function strike(fault, id, pane, byHand) {
     const { version } = await ask(`/v1/items/${item}`);
     notes.others = await add("committed", "", "note"); // the one that is held does not pass it yet
     await untilAnotherWrote(fault, item, key, pane, notes.others, byHand);
+    pane.requests.note("let go", key);
     await post(`/v1/lab/pauses/${id}`, {});
     await outcome(notes, item, key, pane, version);
   } finally {

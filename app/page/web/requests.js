@@ -10,12 +10,18 @@ export class Requests {
     this.byRead = new Map(); // value read -> those who read it and wrote
     this.firstClash = null;
     this.marked = null; // the key of one that is held on purpose
+    this.notes = []; // what the page did to one of them, or to the lock: {t_us, point, key or undefined}
     this.behind_us = Infinity; // the service's clock, behind this page's
   }
 
   // On the service's clock, as near as events tell it.
   now_us() {
     return performance.now() * 1000 - this.behind_us;
+  }
+
+  // What has just been done, or was at t_us.
+  note(point, key, t_us = this.now_us()) {
+    this.notes.push({ point, key, t_us });
   }
 
   mark(key) {
@@ -36,6 +42,7 @@ export class Requests {
     const request = this.all.get(this.marked);
     if (request?.read === undefined) return; // it was not traced
     Object.assign(request.at, { killed: killed_us, freed: freed_us });
+    request.events.push({ point: "killed", t_us: killed_us });
     this.bought.push(request);
     if (this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
@@ -58,10 +65,11 @@ export class Requests {
     this.behind_us = Math.min(this.behind_us, performance.now() * 1000 - event.t_us);
     if (!request) {
       if (this.all.size >= KEPT) return;
-      request = { key: event.key, at: {}, mates: [], marked: event.key === this.marked };
+      request = { key: event.key, at: {}, events: [], mates: [], marked: event.key === this.marked };
       this.all.set(event.key, request);
     }
     request.at[event.point] = event.t_us;
+    request.events.push(event);
     if (event.fence) request.fence = event.fence;
     if (event.point === "read") request.read = event.value;
     if (event.point === "decided") request.wrote = event.value;

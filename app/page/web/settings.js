@@ -15,11 +15,13 @@ function makeSide(side, i) {
   document.getElementById("sides").append(copy);
 }
 
+export const guardOf = (name) => service.guards.find((guard) => guard.name === name);
+
 const field = (side, name) => form.elements[`${side}_${name}`];
 
 // What means nothing under a guard is not to be chosen: a lease that it has not, and so on.
 function enable(side) {
-  const guard = service.guards.find(({ name }) => name === form.elements[side].value);
+  const guard = guardOf(form.elements[side].value);
   const can = (cap) => guard?.caps.includes(cap) ?? false;
   field(side, "lease").disabled = !service.lab || !can("lease");
   field(side, "watchdog").disabled = !service.lab || !can("renew") || !can("lease");

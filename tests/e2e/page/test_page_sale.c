@@ -110,10 +110,12 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
     assert_string_equal(json_string_value(same), json_string_value(figures));
     /* two that read the same, and two rows of the ledger from one version */
     assert_true(browser_is(browser,
-                           "(() => { const [requests, ledger] = [...document.querySelectorAll("
+                           "(() => { const [ledger] = [...document.querySelectorAll("
                            "'.counterexample table')].map(t => [...t.rows].slice(1).map("
                            "r => [...r.cells].map(c => c.textContent)));"
-                           "return requests.length >= 2 && requests[0][1] === requests[1][1] && "
+                           "const trace = document.querySelector('.counterexample .trace')"
+                           ".innerText, read = (who) => trace.match(`${who} reads (.*)`)[1];"
+                           "return read('A') === read('B') && read('A') === ledger[0][2] && "
                            "ledger.length >= 2 && ledger[0][1] === ledger[1][1]; })()"));
     assert_true(browser_is(browser,
                            "/b_lease\\s*4321/.test(document.body.innerText) && "
