@@ -163,6 +163,9 @@ mutants: deps-build deps-test deps-lint ## breaks lines of sources, to see that 
 sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
+plants: deps-build deps-test ## plants mistakes, and counts the seeds until the simulation finds each: build/plants.json
+	$(Q)$(SUB) $(SIM_T)
+	$(Q)B=$(B) tests/sim/plants.py
 torture: all deps-test ## lets faults strike real servers: MINUTES=10 or HOURS=8; sums grow in build/torture-rounds/
 	$(Q)$(B)/torture --dir $(B)/torture-rounds --duration $(if $(HOURS),$(HOURS)h,$(or $(MINUTES),10)m)
 bench: all deps-bench ## measures what a lock, an order and a guard cost: build/bench/
@@ -195,5 +198,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim torture bench fuzz fuzz-corpus \
+.PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
         lint format install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -55,7 +55,7 @@ $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
-             open64 fcntl64 pread64 pwrite64 close poll ppoll __ppoll_chk eventfd read write setsockopt sendmsg send recv \
+             open64 fcntl64 pread64 pwrite64 close poll ppoll __ppoll_chk eventfd read write socket connect getsockopt setsockopt sendmsg send recv \
              redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree lk_open \
              $(addprefix PQ,connectStartParams connectPoll status socket errorMessage finish setErrorVerbosity \
                  setNoticeReceiver setnonblocking enterPipelineMode sendPrepare sendQuery sendQueryPrepared \
@@ -70,6 +70,9 @@ SIM_REDIS_T := $(filter %/test_redis_model,$(TESTS)) # beside a real Redis, with
 $(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/sim_,$(addsuffix .c,bytes redis_commands \
                     redis_data redis_lua redis_sets resp))) $(call lib,test sandbox lockkit)
 	$(LINK) -lcmocka -llua5.1
+SIM_MEMCACHED_T := $(filter %/test_memcached_model,$(TESTS)) # likewise
+$(SIM_MEMCACHED_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/sim/sim_bytes.c tests/sim/sim_memcached.c) $(call lib,test sandbox lockkit)
+	$(LINK) -lcmocka
 
 # -- fuzzing: tests/fuzz/fuzz_NAME.c becomes build/fuzz/NAME. Every room is built for it in build/fuzz -------
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)

@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ANSWER_AT_ONCE_US = 100000,
-    PATIENCE_US = 60000000,
-    HEALED_US = 120000000,
-    LONG_WAIT_MS = 3000,
-    PATCHES_MAX = 5
-};
+enum { ANSWER_AT_ONCE_US = 100000, PATIENCE_US = 60000000, HEALED_US = 120000000, PATCHES_MAX = 5 };
 
 /* One sending of a deal. Its memory stays: the instance may still have it. */
 struct attempt {
@@ -123,6 +117,11 @@ bool sim_patch(const char *id, const char *guard)
         struct sim_instance *instance = sim_instance_any();
         struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
         done = told && told->op.answer.status == 200;
+        if (done && told->op.answer.version != op.condition.versions[0] + 1)
+            sim_broken("item %s was changed over version %lld, and has version %lld", id,
+                       (long long)op.condition.versions[0], (long long)told->op.answer.version);
+        if (told && told->op.answer.problem == PROBLEM_CHANGED)
+            sim_count(SIM_CHANGED);
         if (told)
             free(told->op.answer.body);
         free(told);
@@ -144,68 +143,6 @@ void sim_free_lock(const char *resource)
     }
     free(told->op.answer.body);
     free(told);
-}
-
-/* -- the books -------------------------------------------------------------------------------- */
-
-static bool is_decided(const struct answer *answer)
-{
-    return answer->problem == PROBLEM_NONE || problem_info(answer->problem)->decided;
-}
-
-static void count_answer(const struct op *op)
-{
-    static const struct {
-        enum problem problem;
-        enum sim_event event;
-    } counted[] = {
-        {PROBLEM_SOLD_OUT, SIM_SOLD_OUT},         {PROBLEM_FUNDS, SIM_FUNDS},
-        {PROBLEM_LOCK_TIMEOUT, SIM_LOCK_TIMEOUT}, {PROBLEM_UNAVAILABLE, SIM_UNAVAILABLE},
-        {PROBLEM_IN_FLIGHT, SIM_IN_FLIGHT},       {PROBLEM_STORAGE_FULL, SIM_STORAGE_FULL},
-        {PROBLEM_DRAINING, SIM_DRAINING},         {PROBLEM_STOCK, SIM_TOO_FEW}};
-    static const struct {
-        enum op_kind kind;
-        enum sim_event event;
-    } done[] = {{OP_PAY_ORDER, SIM_PAID},
-                {OP_CANCEL_ORDER, SIM_CANCELLED},
-                {OP_TRANSFER, SIM_TRANSFERRED},
-                {OP_CHANGE_STOCK, SIM_RESTOCKED}};
-    if (op->answer.replayed)
-        sim_count(op->point_us[OP_CHECKED] != 0 ? SIM_DUPLICATE : SIM_REPLAYED);
-    if (op->answer.body && strstr(op->answer.body, "outcome of the commit unknown"))
-        sim_count(SIM_UNKNOWN_COMMIT);
-    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
-        if (op->answer.problem == counted[i].problem)
-            sim_count(counted[i].event);
-    if (op->answer.problem == PROBLEM_LOCK_TIMEOUT && sim_world.is.n_faults == 0 &&
-        sim_world.is.wait_ms >= LONG_WAIT_MS)
-        sim_broken("a lock was not had within %u ms, and nothing went wrong", sim_world.is.wait_ms);
-    if (op->answer.problem != PROBLEM_NONE)
-        return;
-    for (size_t i = 0; i < sizeof done / sizeof done[0]; i++)
-        if (op->kind == done[i].kind)
-            sim_count(done[i].event);
-}
-
-static void enter(struct sim_deal *deal, const struct op *op)
-{
-    const struct answer *answer = &op->answer;
-    const char *body = answer->body ? answer->body : "";
-    count_answer(op);
-    if (answer->problem == PROBLEM_NOT_FOUND || answer->problem == PROBLEM_KEY_REUSED ||
-        answer->problem == PROBLEM_INTERNAL || answer->problem == PROBLEM_BAD_REQUEST)
-        sim_broken("%s was answered %d: %.200s", deal->key, answer->status, body);
-    if (!is_decided(answer))
-        return;
-    if (deal->decided && (deal->status != answer->status || strcmp(deal->body, body) != 0))
-        sim_broken("%s was answered twice: %d %.120s and %d %.120s", deal->key, deal->status,
-                   deal->body, answer->status, body);
-    if (!deal->decided)
-        sim_world.n_open--;
-    deal->decided = true;
-    deal->status = answer->status;
-    deal->problem = answer->problem;
-    snprintf(deal->body, sizeof deal->body, "%s", body);
 }
 
 /* -- clients ---------------------------------------------------------------------------------- */
@@ -233,6 +170,8 @@ static void ask_once(struct sim_deal *deal)
         strcpy(op.reason, "count-correction");
     snprintf(op.request, sizeof op.request, "%d %s %s %lld", (int)deal->kind, deal->id, deal->other,
              (long long)deal->amount);
+    if (deal->asked_us == 0)
+        deal->asked_us = sim_now_us();
     if (deal->asking++ > 0)
         sim_count(SIM_TWICE);
     sim_tell("%s asks i%d: %s %s %s %lld", deal->key, instance->number, event_kind_text(deal->kind),
@@ -247,7 +186,7 @@ static void ask_once(struct sim_deal *deal)
              told->op.answer.problem ? problem_info(told->op.answer.problem)->id : "ok",
              instance->number);
     sim_watch();
-    enter(deal, &told->op);
+    sim_enter(deal, &told->op);
     free(told->op.answer.body);
     free(told);
 }
@@ -316,6 +255,19 @@ static void buy(const char *user)
     see_through(new_deal(sim_one_in(2) ? OP_PAY_ORDER : OP_CANCEL_ORDER, order, "", 0));
 }
 
+/* The money back for any order that was paid, perhaps again. */
+static void refund(void)
+{
+    const struct sim_deal *paid = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim_world.n_deals; i++)
+        if (sim_world.deals[i].kind == OP_PAY_ORDER && sim_world.deals[i].status == 201 &&
+            sim_below(++n) == 0)
+            paid = &sim_world.deals[i];
+    if (paid)
+        see_through(new_deal(OP_REFUND_ORDER, paid->id, "", 0));
+}
+
 /* One to three pieces more or less. */
 static void count_stock(void)
 {
@@ -332,7 +284,7 @@ static void *client(void *arg)
     uint32_t number = (uint32_t)(uintptr_t)arg;
     name(user, sizeof user, "u", number % is->accounts);
     for (uint32_t i = 0; i < is->deals && sim_world.n_deals + 1 < SIM_DEALS_MAX; i++) {
-        uint32_t what = is->hot && !sim_one_in(8) ? 0 : sim_below(9);
+        uint32_t what = is->hot && !sim_one_in(8) ? 0 : sim_below(10);
         if (is->think_ms > 0)
             sim_sleep_us(sim_below(is->think_ms * 1000));
         if (what < 4) {
@@ -346,6 +298,8 @@ static void *client(void *arg)
                 see_through(new_deal(OP_TRANSFER, user, other, 1 + sim_below(60)));
         } else if (what < 8) {
             count_stock();
+        } else if (what < 9) {
+            refund();
         } else if (sim_world.n_deals > 0) { /* another's key, perhaps while it runs */
             ask_once(&sim_world.deals[sim_below(sim_world.n_deals)]);
         }

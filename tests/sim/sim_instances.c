@@ -2,6 +2,7 @@
 #include "business.h"
 #include "sim_disk.h"
 #include "sim_files.h"
+#include "sim_memcached.h"
 #include "sim_sockets.h"
 #include "sim_pg.h"
 #include "sim_points.h"
@@ -35,6 +36,7 @@ static void configure(struct sim_instance *instance)
     ADD("--lock-db=sqlite:%s", sim_lock_store);
     ADD("--redis=%s", sim_redis_endpoint(is->redis));
     ADD("--zookeeper=z1:2181");
+    ADD("--memcached=127.0.0.9:%d", SIM_MEMCACHED_PORT);
     ADD("--redis-replicas=%u", is->replicas);
     if (is->instances > 1 && !is->postgres)
         ADD("--db-shared");
@@ -52,6 +54,7 @@ static void configure(struct sim_instance *instance)
     ADD("--lane-turns=%u", is->turns);
     ADD("--workers=%u", is->workers);
     ADD("--close-orders-ms=%u", is->close_ms);
+    ADD("--key-retention-s=%u", is->retention_s);
     ADD("--instance=i%d", instance->number);
     args[n] = NULL;
     if (config_load(n, args, true, &instance->config) != -1)

@@ -14,9 +14,9 @@ static const struct {
     {                                                                                              \
 #member, offsetof(struct sim_settings, member), least                                      \
     }
-    KNOB(hands, 1),      KNOB(n_faults, 0), KNOB(instances, 1), KNOB(clients, 1), KNOB(deals, 1),
-    KNOB(think_ms, 0),   KNOB(items, 1),    KNOB(accounts, 2),  KNOB(workers, 1), KNOB(batch, 1),
-    KNOB(hand_overs, 0), KNOB(turns, 1),    KNOB(replicas, 0)
+    KNOB(hands, 1),      KNOB(n_faults, 0), KNOB(instances, 1), KNOB(clients, 1),    KNOB(deals, 1),
+    KNOB(think_ms, 0),   KNOB(items, 1),    KNOB(accounts, 2),  KNOB(workers, 1),    KNOB(batch, 1),
+    KNOB(hand_overs, 0), KNOB(turns, 1),    KNOB(replicas, 0),  KNOB(retention_s, 0)
 #undef KNOB
 };
 

@@ -1,7 +1,7 @@
 /* What goes wrong, drawn from the kinds that exist in this run; then all is healed. */
 #include "sim_disk.h"
 #include "sim_nemesis_pg.h"
-#include "sim_nemesis_redis.h"
+#include "sim_nemesis_net.h"
 #include "sim_points.h"
 #include "sim_nemesis_zk.h"
 #include "sim_threads.h"
@@ -251,7 +251,7 @@ static void do_one(enum sim_event kind, struct sim_trap *trap)
         return;
     default:
         if (!sim_pg_fault(kind) && !sim_zk_fault(kind))
-            sim_redis_fault(kind);
+            sim_net_fault(kind);
         return;
     }
 }
@@ -279,7 +279,7 @@ static void heal(void)
         if (instance->state == SIM_DOWN)
             sim_instance_start(instance);
     }
-    sim_redis_heal();
+    sim_net_heal();
     sim_zk_heal();
     restart_where_flushes_failed();
     sim_world.healed = true;
@@ -294,7 +294,9 @@ static void *hand(void *arg)
     for (int i = 0; i < SIM_EVENTS; i++)
         if (sim_world.is.faults[i] && i != SIM_GAVE_UP) {
             kinds[n++] = (enum sim_event)i;
-            if (i >= SIM_REDIS_AWAY && i <= SIM_REDIS_SPLIT) /* of the lock's own server: twice */
+            if ((i >= SIM_REDIS_AWAY && i <= SIM_REDIS_SPLIT) ||
+                (i >= SIM_MEMCACHED_AWAY &&
+                 i <= SIM_MEMCACHED_FLUSH)) /* of the lock's own server: twice */
                 kinds[n++] = (enum sim_event)i;
         }
     for (uint32_t i = 0; n > 0 && i < sim_world.is.n_faults && sim_world.clients_left > 0; i++) {

@@ -11,27 +11,6 @@ static struct sim_redis *any_node(void)
     return sim_redis_node(sim_below((uint32_t)sim_redis_count()));
 }
 
-/* -- the net ---------------------------------------------------------------------------------- */
-
-static void spoil_net(enum sim_event kind)
-{
-    struct sim_net_faults faults = {0};
-    uint32_t one_in = 2u << sim_below(6);
-    if (kind == SIM_REDIS_CUT)
-        faults.cut_before = one_in;
-    else if (kind == SIM_REDIS_LOST)
-        faults.cut_after = one_in;
-    else if (kind == SIM_REDIS_SILENT)
-        faults.silent = one_in;
-    else
-        faults.late = one_in;
-    sim_tell("of the packets, one in %u meets: %s", one_in, sim_event_texts[kind]);
-    sim_net_faults(&faults);
-    sim_sleep_us(1000 + sim_below(AS_LONG_AS_US));
-    sim_net_faults(&(struct sim_net_faults){.late = 0});
-    sim_tell("the net is well");
-}
-
 static void cut_off(void)
 {
     struct sim_redis *redis = any_node();
@@ -114,15 +93,9 @@ static void fail_over(bool split)
 
 /* -- all -------------------------------------------------------------------------------------- */
 
-static void do_one(enum sim_event kind)
+void sim_redis_fault(enum sim_event kind)
 {
     switch (kind) {
-    case SIM_REDIS_CUT:
-    case SIM_REDIS_LOST:
-    case SIM_REDIS_LATE:
-    case SIM_REDIS_SILENT:
-        spoil_net(kind);
-        return;
     case SIM_REDIS_AWAY:
         cut_off();
         return;
@@ -147,26 +120,6 @@ static void do_one(enum sim_event kind)
     }
 }
 
-static enum sim_event running; /* 0: none, as instances are killed elsewhere */
-
-static void *run_one(void *arg)
-{
-    (void)arg;
-    do_one(running);
-    running = 0;
-    sim_wake(&running, INT32_MAX);
-    return NULL;
-}
-
-/* One at a time, while other things go wrong too. */
-void sim_redis_fault(enum sim_event kind)
-{
-    while (running != 0)
-        sim_wait(&running, SIM_FOREVER);
-    running = kind;
-    sim_spawn(SIM_WORLD, "redis-fault", run_one, NULL);
-}
-
 static bool may_stand_for_ever(const char *guard)
 {
     return strncmp(guard, "redis-setnx", 11) == 0 || strcmp(guard, "redis-getset") == 0;
@@ -188,15 +141,11 @@ static void *look_for_forgotten(void *arg)
 
 void sim_redis_heal(void)
 {
-    while (running != 0)
-        sim_wait(&running, SIM_FOREVER);
-    sim_net_faults(&(struct sim_net_faults){.late = 0});
     for (size_t i = 0; i < sim_redis_count(); i++) {
         struct sim_redis *redis = sim_redis_node(i);
         redis->ahead_us = redis->usual_ahead_us;
         redis->host.stopped_until_us = 0;
     }
-    sim_net_changed();
     if (may_stand_for_ever(sim_world.is.guard) ||
         (sim_world.is.other_guard && may_stand_for_ever(sim_world.is.other_guard)))
         sim_spawn(SIM_WORLD, "operator", look_for_forgotten, NULL);

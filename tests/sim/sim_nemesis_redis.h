@@ -4,9 +4,8 @@
 
 #include "sim_settings.h"
 
-/* Begins one, once the last one has ended. */
+/* Does it, until it is over. */
 void sim_redis_fault(enum sim_event kind);
-/* Waits until it has ended, then heals all. */
 void sim_redis_heal(void);
 
 #endif

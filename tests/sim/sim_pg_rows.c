@@ -143,7 +143,7 @@ static void f_clock_us(sqlite3_context *context, int n, sqlite3_value **args)
 {
     (void)n;
     (void)args;
-    sqlite3_result_int64(context, sim_now_us());
+    sqlite3_result_int64(context, sim_wall_begin_us + sim_now_us());
 }
 
 static void f_terminate(sqlite3_context *context, int n, sqlite3_value **args)

@@ -81,6 +81,12 @@ static void run_child(uint64_t seed, const struct sim_less *less, bool watched,
                  strsignal(WTERMSIG(status)));
 }
 
+/* A planted mistake is sought (plants.py): each seed runs once, until one breaks a promise. */
+static bool until_broken(void)
+{
+    return getenv("SIM_UNTIL_BROKEN") != NULL;
+}
+
 static void start(struct job *job, uint64_t seed)
 {
     job->seed = seed;
@@ -89,7 +95,7 @@ static void start(struct job *job, uint64_t seed)
         job->pid = middle;
         return;
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < (until_broken() ? 1 : 2); i++)
         run_child(seed, &as_drawn, i == 0, &job->result[i]);
     _exit(0);
 }
@@ -118,7 +124,7 @@ static void finish(struct job *job)
         if (sum.broken++ == 0)
             sum.first_broken = job->seed;
         fail(job, first->broken);
-    } else if (first->hash != second->hash) {
+    } else if (!until_broken() && first->hash != second->hash) {
         sum.differing++;
         fail(job, "two runs differ");
     }
@@ -136,10 +142,9 @@ double sim_real_s(void)
 
 static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, double until_s)
 {
-    const bool until_broken = getenv("SIM_UNTIL_BROKEN") != NULL;
     int running = 0;
     while (next < end || running > 0) {
-        if (sim_real_s() >= until_s || (until_broken && sum.broken > 0))
+        if (sim_real_s() >= until_s || (until_broken() && sum.broken > 0))
             end = next;
         for (int i = 0; i < n_jobs && next < end; i++)
             if (jobs[i].pid == 0) {

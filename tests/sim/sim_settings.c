@@ -49,10 +49,14 @@ static void draw_faults(struct sim_settings *ret)
                                                SIM_DISK_FULL};
     static const enum sim_event of_postgres[] = {SIM_PG_CUT,     SIM_PG_TERMINATED, SIM_PG_REFUSED,
                                                  SIM_PG_RESTART, SIM_PG_CRASH,      SIM_PG_SLOW};
-    static const enum sim_event of_redis[] = {SIM_REDIS_CUT,      SIM_REDIS_LOST,   SIM_REDIS_LATE,
-                                              SIM_REDIS_SILENT,   SIM_REDIS_AWAY,   SIM_REDIS_STOP,
+    static const enum sim_event of_redis[] = {SIM_NET_CUT,        SIM_NET_LOST,     SIM_NET_LATE,
+                                              SIM_NET_SILENT,     SIM_REDIS_AWAY,   SIM_REDIS_STOP,
                                               SIM_REDIS_KILL,     SIM_REDIS_DELETE, SIM_REDIS_CLOCK,
                                               SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+    static const enum sim_event of_memcached[] = {
+        SIM_NET_CUT,        SIM_NET_LOST,        SIM_NET_LATE,
+        SIM_NET_SILENT,     SIM_MEMCACHED_AWAY,  SIM_MEMCACHED_STOP,
+        SIM_MEMCACHED_KILL, SIM_MEMCACHED_EVICT, SIM_MEMCACHED_FLUSH};
     static const enum sim_event of_zookeeper[] = {SIM_ZK_CUT, SIM_ZK_AWAY, SIM_ZK_PART,
                                                   SIM_ZK_DELETE, SIM_ZK_EXPIRE};
     const bool none = sim_one_in(8);
@@ -64,6 +68,7 @@ static void draw_faults(struct sim_settings *ret)
     DRAW(of_postgres, ret->postgres);
     DRAW(of_redis, ret->redis != SIM_REDIS_NONE);
     DRAW(of_zookeeper, ret->zookeeper);
+    DRAW(of_memcached, ret->memcached);
     if (ret->redis != SIM_REDIS_SENTINEL)
         ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
     ret->n_faults = none ? 0 : ONE_OF(3, 10, 30);
@@ -73,12 +78,13 @@ static void draw_faults(struct sim_settings *ret)
 static void draw_service(struct sim_settings *ret)
 {
     static const char *const guards[] = {
-        "mutex",      "sql-row",       "sql-atomic",   "sql-version", "sql-unique", "sql-unique",
-        "sql-unique", ANY_REDIS,       ANY_REDIS,      ANY_REDIS,     ANY_REDIS,    ANY_REDIS,
-        ANY_REDIS,    "zk-sequential", "zk-ephemeral", "zk-readwrite"};
+        "mutex",      "sql-row",       "sql-atomic",   "sql-version",  "sql-unique", "sql-unique",
+        "sql-unique", ANY_REDIS,       ANY_REDIS,      ANY_REDIS,      ANY_REDIS,    ANY_REDIS,
+        ANY_REDIS,    "zk-sequential", "zk-ephemeral", "zk-readwrite", "memcached"};
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
     draw_redis(ret);
     ret->zookeeper = strncmp(ret->guard, "zk-", 3) == 0;
+    ret->memcached = strcmp(ret->guard, "memcached") == 0;
     bool local = strcmp(ret->guard, "mutex") == 0;
     ret->postgres = sim_one_in(3);
     ret->isolation = sim_one_in(3) ? "repeatable-read" : "read-committed";
@@ -102,6 +108,7 @@ static void draw_service(struct sim_settings *ret)
     ret->wait_ms = ONE_OF(500, 3000, 10000);
     ret->close_ms = ONE_OF(100, 1000, 5000);
     ret->reserve_s = ONE_OF(1, 5, 900);
+    ret->retention_s = ONE_OF(0, 0, 1, 2);
     ret->sync_normal = sim_one_in(4);
 }
 
@@ -144,22 +151,23 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 
 static bool has_fence(const char *guard)
 {
-    static const char *const without[] = {"redlock", "redis-set", "redis-getset", "redis-setnx",
-                                          "redis-setnx-expire"};
+    static const char *const without[] = {"memcached",    "redlock",     "redis-set",
+                                          "redis-getset", "redis-setnx", "redis-setnx-expire"};
     return !is_one_of(guard, without, sizeof without / sizeof without[0]);
 }
 
 /* What takes a lock away before its lease ends: pauses, clocks that leap, servers that forget. */
 static const enum sim_event enemies_of_leases[] = {
-    SIM_PAUSE,       SIM_STALL,        SIM_KEY_DELETED, SIM_CLOCK,
-    SIM_REDIS_KILL,  SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER,
-    SIM_REDIS_SPLIT, SIM_ZK_DELETE,    SIM_ZK_EXPIRE};
+    SIM_PAUSE,        SIM_STALL,          SIM_KEY_DELETED,     SIM_CLOCK,          SIM_REDIS_KILL,
+    SIM_REDIS_DELETE, SIM_REDIS_CLOCK,    SIM_REDIS_FAILOVER,  SIM_REDIS_SPLIT,    SIM_ZK_DELETE,
+    SIM_ZK_EXPIRE,    SIM_MEMCACHED_KILL, SIM_MEMCACHED_EVICT, SIM_MEMCACHED_FLUSH};
 enum { ENEMIES = sizeof enemies_of_leases / sizeof enemies_of_leases[0], LONG_LEASE_MS = 30000 };
 
 /* What redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */
 static bool claims_leases(const char *guard)
 {
-    return has_fence(guard) || strcmp(guard, "redlock") == 0 || strcmp(guard, "redis-set") == 0;
+    return has_fence(guard) || strcmp(guard, "redlock") == 0 || strcmp(guard, "redis-set") == 0 ||
+           strcmp(guard, "memcached") == 0;
 }
 
 static bool holds_leases(const struct sim_settings *is, const char *guard)
@@ -252,7 +260,7 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
         "%s%s, "
         "batch %u, turns %u, queue "
         "%s, %u hand-overs, fence %s from %s, watchdog %s, lease %u ms, hold at most %u ms, wait "
-        "%u ms, sync %s\n"
+        "%u ms, sync %s, answers kept for %u s\n"
         "  %u items%s of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
         "%u steps, %u faults by %u hands of:",
         (unsigned long long)is->seed, is->postgres ? "PostgreSQL " : "SQLite",
@@ -261,8 +269,8 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
         is->workers, is->lanes ? "on" : "off", is->alone ? " alone" : "", is->batch, is->turns,
         is->lock_queue ? "on" : "off", is->hand_overs, is->fence ? "on" : "off",
         is->fence_database ? "the store" : "the lock", is->watchdog ? "on" : "off", is->lease_ms,
-        is->max_hold_ms, is->wait_ms, is->sync_normal ? "normal" : "full", is->items,
-        is->hot ? ", one of them hot," : "", is->stock, is->per_user_limit, is->accounts,
+        is->max_hold_ms, is->wait_ms, is->sync_normal ? "normal" : "full", is->retention_s,
+        is->items, is->hot ? ", one of them hot," : "", is->stock, is->per_user_limit, is->accounts,
         is->clients, is->deals, is->steps_per_switch, is->n_faults, is->hands);
     for (int i = 0; i < SIM_EVENTS; i++)
         if (is->faults[i])

@@ -43,10 +43,14 @@
     X(TRANSFERRED, "transfer done")                                                                \
     X(RESTOCKED, "stock changed")                                                                  \
     X(TOO_FEW, "too few pieces for a stock change")                                                \
-    X(REDIS_CUT, "connection to Redis cut before a command")                                       \
-    X(REDIS_LOST, "answer of Redis lost")                                                          \
-    X(REDIS_LATE, "packet to or from Redis late")                                                  \
-    X(REDIS_SILENT, "connection to Redis silent")                                                  \
+    X(REFUNDED, "order refunded")                                                                  \
+    X(CHANGED, "change refused, as the version is another")                                        \
+    X(PRUNED, "key asked again whose answer was pruned")                                           \
+    X(REDECIDED, "refusal decided anew, as it was pruned")                                         \
+    X(NET_CUT, "connection to Redis or memcached cut before a command")                            \
+    X(NET_LOST, "answer of Redis or memcached lost")                                               \
+    X(NET_LATE, "packet to or from Redis or memcached late")                                       \
+    X(NET_SILENT, "connection to Redis or memcached silent")                                       \
     X(REDIS_AWAY, "Redis not reachable")                                                           \
     X(REDIS_STOP, "Redis stood still")                                                             \
     X(REDIS_KILL, "Redis killed and back, empty")                                                  \
@@ -58,6 +62,11 @@
     X(REDIS_NOSCRIPT, "script unknown to Redis")                                                   \
     X(REDIS_RAISED, "fence lifted by the store")                                                   \
     X(REDIS_HEARD, "message of a release heard")                                                   \
+    X(MEMCACHED_AWAY, "memcached not reachable")                                                   \
+    X(MEMCACHED_STOP, "memcached stood still")                                                     \
+    X(MEMCACHED_KILL, "memcached killed and back, empty")                                          \
+    X(MEMCACHED_EVICT, "memcached evicted keys")                                                   \
+    X(MEMCACHED_FLUSH, "memcached forgot all keys")                                                \
     X(UNKNOWN_COMMIT, "commit of unknown outcome")                                                 \
     X(PG_CUT, "PostgreSQL: connection lost at a statement")                                        \
     X(PG_TERMINATED, "PostgreSQL: server process ended")                                           \
@@ -106,6 +115,7 @@ struct sim_settings {
     uint64_t seed;
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
+    uint32_t retention_s; /* of answers; 0: for ever */
     enum sim_redis_kind redis;
     bool postgres;         /* the store, else SQLite */
     const char *isolation; /* of PostgreSQL */
@@ -113,6 +123,7 @@ struct sim_settings {
     uint32_t hand_overs;   /* of a hold within its client (lk_options.local_handovers) */
     uint32_t max_hold_ms;  /* 0: ten leases */
     bool zookeeper;        /* there is one */
+    bool memcached;        /* likewise */
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
     bool alone; /* no lanes are served together (seams.h) */
     uint32_t steps_per_switch;

@@ -9,6 +9,7 @@
 #include "sim_threads.h"
 
 #include <errno.h>
+#include <arpa/inet.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 enum { SOCKET_FIRST = 2000000, SOCKETS_MAX = 256, EVENT_FIRST = 3000000, EVENTS_MAX = 64 };
 
 static struct sim_wire *sockets[SOCKETS_MAX];
+static struct sim_wire unconnected; /* of a socket that socket() has made */
+static int groups[SOCKETS_MAX];     /* whose that is */
 static struct {
     bool open;
     int group;
@@ -71,7 +74,8 @@ bool sim_sockets_close(int fd)
     struct sim_wire *wire = wire_of(fd);
     if (wire) {
         sockets[fd - SOCKET_FIRST] = NULL;
-        sim_net_close(wire);
+        if (wire != &unconnected)
+            sim_net_close(wire);
         return true;
     }
     if (!is_event(fd))
@@ -83,7 +87,7 @@ bool sim_sockets_close(int fd)
 void sim_sockets_kill(int group)
 {
     for (int i = 0; i < SOCKETS_MAX; i++)
-        if (sockets[i] && sockets[i]->group == group)
+        if (sockets[i] && groups[i] == group)
             sim_sockets_close(SOCKET_FIRST + i);
     for (int i = 0; i < EVENTS_MAX; i++)
         if (events[i].group == group)
@@ -104,19 +108,25 @@ static redisContext *failed(redisContext *context, const char *why)
     return context;
 }
 
+static int new_socket(struct sim_wire *wire)
+{
+    int i = 0;
+    while (sockets[i])
+        if (++i == SOCKETS_MAX)
+            abort();
+    sockets[i] = wire;
+    groups[i] = sim_group();
+    return SOCKET_FIRST + i;
+}
+
 /* Begins to connect. */
 static redisContext *dial(const char *host, int port)
 {
     redisContext *context = calloc(1, sizeof *context);
     struct sim_wire *wire = sim_net_dial(host, port);
-    int i = 0;
     if (!context || !wire)
         abort();
-    while (sockets[i])
-        if (++i == SOCKETS_MAX)
-            abort();
-    sockets[i] = wire;
-    wire->fd = context->fd = SOCKET_FIRST + i;
+    wire->fd = context->fd = new_socket(wire);
     return context;
 }
 
@@ -156,6 +166,12 @@ void __wrap_redisFree(redisContext *context)
 
 /* -- sockets ---------------------------------------------------------------------------------- */
 
+int __wrap_socket(int family, int type, int protocol);
+int __real_socket(int family, int type, int protocol);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size);
+int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_getsockopt(int fd, int level, int name, void *ret, socklen_t *size);
+int __real_getsockopt(int fd, int level, int name, void *ret, socklen_t *size);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
@@ -164,6 +180,38 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_recv(int fd, void *ret, size_t n, int flags);
 ssize_t __real_recv(int fd, void *ret, size_t n, int flags);
+
+int __wrap_socket(int family, int type, int protocol)
+{
+    return family == AF_INET ? new_socket(&unconnected) : __real_socket(family, type, protocol);
+}
+
+/* Never blocks. */
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    const struct sockaddr_in *to = (const void *)address;
+    char host[INET_ADDRSTRLEN];
+    if (wire_of(fd) != &unconnected)
+        return __real_connect(fd, address, size);
+    sim_step();
+    inet_ntop(AF_INET, &to->sin_addr, host, sizeof host);
+    struct sim_wire *wire = sim_net_dial(host, ntohs(to->sin_port));
+    if (!wire)
+        abort();
+    wire->fd = fd;
+    sockets[fd - SOCKET_FIRST] = wire;
+    errno = EINPROGRESS;
+    return -1;
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *ret, socklen_t *size)
+{
+    const struct sim_wire *wire = wire_of(fd);
+    if (!wire)
+        return __real_getsockopt(fd, level, name, ret, size);
+    *(int *)ret = wire->reset ? ECONNREFUSED : 0;
+    return 0;
+}
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {

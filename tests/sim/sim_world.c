@@ -1,6 +1,7 @@
 #include "sim_world.h"
 #include "sim_disk.h"
 #include "sim_files.h"
+#include "sim_memcached.h"
 #include "sim_sockets.h"
 #include "sim_pg.h"
 #include "sim_points.h"
@@ -56,10 +57,10 @@ static void note_disk_and_net(void)
     events[SIM_WRITE_FAILED] = disk->write_failures;
     events[SIM_FLUSH_FAILED] = disk->flush_failures;
     events[SIM_DISK_FULL] = disk->fulls;
-    events[SIM_REDIS_CUT] = net->cut_before;
-    events[SIM_REDIS_LOST] = net->cut_after;
-    events[SIM_REDIS_LATE] = net->late;
-    events[SIM_REDIS_SILENT] = net->silent;
+    events[SIM_NET_CUT] = net->cut_before;
+    events[SIM_NET_LOST] = net->cut_after;
+    events[SIM_NET_LATE] = net->late;
+    events[SIM_NET_SILENT] = net->silent;
 }
 
 /* -- the run ---------------------------------------------------------------------------------- */
@@ -101,8 +102,10 @@ static void await_clients(void)
 static void script(void *arg)
 {
     (void)arg;
-    if (sim_world.is.redis != SIM_REDIS_NONE)
+    if (sim_world.is.redis != SIM_REDIS_NONE || sim_world.is.memcached)
         sim_net_start();
+    if (sim_world.is.memcached)
+        sim_memcached_start();
     sim_redis_start(sim_world.is.redis);
     if (sim_world.is.zookeeper)
         sim_zk_start();

@@ -31,10 +31,10 @@ struct sim_deal {
     enum op_kind kind;
     char key[32], id[DB_ID_MAX + 1], other[DB_ID_MAX + 1];
     int64_t amount;
-    uint32_t asking;         /* under way */
-    bool decided, unfounded; /* its order was not to be had */
+    uint32_t asking;      /* under way */
+    int64_t asked_us;     /* first */
+    bool decided, unseen; /* unseen: accepted, and its answer pruned before it was told */
     int status;
-    enum problem problem;
     char body[DB_BODY_MAX + 1];
 };
 
@@ -74,6 +74,11 @@ struct sim_instance *sim_instance_any(void);           /* that takes requests; N
 
 /* sim_clients.c: spawns them. */
 void sim_clients_start(void);
+
+/* sim_books.c: what a client is told goes into its books, and must fit what they have. */
+void sim_enter(struct sim_deal *deal, const struct op *op);
+/* Its answer may be gone from the store by now: old enough, or so by a clock that leapt. */
+bool sim_may_be_pruned(const struct sim_deal *deal);
 /* Asks an operator's question until it is answered with 2xx. */
 void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard);
 /* A PATCH of an item's guard, over the version that a GET shows; a few times, if others change it.
@@ -94,5 +99,7 @@ void sim_judge(void);
 /* The rules that hold after each commit. */
 struct sqlite3;
 void sim_judge_rows(struct sqlite3 *store);
+/* sim_judge_chains.c: each row's hash covers the one before it. */
+void sim_judge_chains(struct sqlite3 *store);
 
 #endif

@@ -90,6 +90,13 @@ static void each_fault_and_each_rare_state_happened(void **state)
             fail_msg("never happened: %s", sim_event_texts[i]);
 }
 
+/* tests/sim/plants.py seeks each of them. */
+static void each_mistake_can_still_be_planted(void **state)
+{
+    (void)state;
+    assert_int_equal(system("tests/sim/plants.py --check"), 0);
+}
+
 /* The canary, judged as if its guard claimed anything, is a failing seed. */
 static void a_failing_seed_is_shrunk_and_fails_again(void **state)
 {
@@ -124,6 +131,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(equal_seeds_leave_equal_hashes),
         cmocka_unit_test(without_a_guard_updates_are_lost),
         cmocka_unit_test(a_failing_seed_is_shrunk_and_fails_again),
+        cmocka_unit_test(each_mistake_can_still_be_planted),
         cmocka_unit_test(each_fault_and_each_rare_state_happened),
     };
     int failed = cmocka_run_group_tests(tests, run_seeds, NULL);

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Plants mistakes (tests/sim/plants), one at a time, in a copy of the tree, and counts the seeds
+until the simulation finds each.
+
+  tests/sim/plants.py [NAME...]     all of them, or these; fails if one is not found
+  tests/sim/plants.py --check      only sees whether each still applies
+
+Environment: B (build), SEEDS and SECONDS_MAX at most for each (2000, 900). The sum is in
+B/plants.json."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("B", "build")
+PARTS = ("app", "db", "lockkit", "tests", "Makefile", ".layers")
+
+
+def read_plants():
+    """{name: (words, [(file, old, new)])}"""
+    plants, name, file = {}, None, None
+    for line in open(os.path.join(HERE, "plants")).read().splitlines():
+        if line.startswith("#") or not line:
+            continue
+        if line[0] == "-":
+            edits = plants[name][1]
+            if edits and edits[-1][0] == file and not edits[-1][2]:
+                edits[-1][1].append(line[1:])
+            else:
+                edits.append((file, [line[1:]], []))
+        elif line[0] == "+":
+            plants[name][1][-1][2].append(line[1:])
+        elif line[0] == " ":
+            file = line[1:]
+        else:
+            name, words = line.split(": ", 1)
+            if name in plants:
+                sys.exit(f"plants: {name} is there twice")
+            plants[name] = (words, [])
+    return {n: (w, [(f, "\n".join(o), "\n".join(p)) for f, o, p in e]) for n, (w, e) in plants.items()}
+
+
+def planted(name, edits):
+    """{file: its text with the mistake}; ends the program if it does not apply."""
+    texts = {}
+    for file, old, new in edits:
+        text = texts.get(file) or open(os.path.join(TOP, file)).read()
+        if text.count(old) != 1:
+            sys.exit(f"plants: {name}: stands {text.count(old)} times in {file}, must be once:\n{old}")
+        texts[file] = text.replace(old, new)
+    if not texts:
+        sys.exit(f"plants: {name} changes nothing")
+    return texts
+
+
+def copy_tree(tree):
+    os.makedirs(tree, exist_ok=True)
+    fresh = not os.path.isdir(f"{tree}/build")
+    subprocess.run(["cp", "-a", "-u", "-t", tree, *PARTS], cwd=TOP, check=True)
+    if fresh and os.path.isdir(f"{TOP}/build/obj"):  # what is built already
+        os.makedirs(f"{tree}/build")
+        subprocess.run("cp -a build/obj build/*.a " + tree + "/build/", shell=True, cwd=TOP, check=True)
+
+
+def build(tree, name, texts):
+    """The program with the mistake: its path."""
+    for file, text in texts.items():
+        with open(f"{tree}/{file}", "w") as out:
+            out.write(text)
+    made = subprocess.run(["make", "-s", "B=build", "build/tests/sim/test_sim"], cwd=tree)
+    program = f"{os.path.dirname(tree)}/{name}"
+    if made.returncode == 0:
+        shutil.copy2(f"{tree}/build/tests/sim/test_sim", program)
+    for file in texts:
+        shutil.copy2(f"{TOP}/{file}", f"{tree}/{file}")
+        os.utime(f"{tree}/{file}")
+    if made.returncode != 0:
+        sys.exit(f"plants: {name} does not build")
+    return program
+
+
+def seek(program):
+    """(seeds, what broke or None)"""
+    env = dict(os.environ, SIM_SEEDS=os.environ.get("SEEDS", "2000"), SIM_SHRINK_S="0",
+               SIM_SECONDS=os.environ.get("SECONDS_MAX", "900"), SIM_UNTIL_BROKEN="1")
+    out = subprocess.run([program], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         text=True).stdout
+    found = sorted((int(n), what) for n, what in re.findall(r"^seed (\d+): (.*)", out, re.M))
+    if found:
+        return found[0]
+    return int(re.search(r'"seeds": (\d+),', out).group(1)), None
+
+
+def main():
+    plants = read_plants()
+    texts = {name: planted(name, edits) for name, (_, edits) in plants.items()}
+    if sys.argv[1:] == ["--check"]:
+        print(f"{len(plants)} mistakes can be planted")
+        return 0
+    folder = os.path.join(TOP, BUILD, "plants")
+    copy_tree(f"{folder}/tree")
+    try:
+        told = json.load(open(f"{folder}.json"))
+    except FileNotFoundError:
+        told = {}
+    missed = 0
+    for name in sys.argv[1:] or plants:
+        if name not in plants:
+            sys.exit(f"plants: there is no {name}")
+        seeds, what = seek(build(f"{folder}/tree", name, texts[name]))
+        missed += what is None
+        told[name] = {"words": plants[name][0], "seeds": seeds, "found": what}
+        print(f"| {plants[name][0]} | {seeds} | {re.split('[:(]', what)[0].strip() if what else 'not found'} |",
+              flush=True)
+        with open(f"{folder}.json", "w") as out:
+            json.dump(told, out, indent=1)
+        os.remove(f"{folder}/{name}")
+    return missed > 0
+
+
+sys.exit(main())
