@@ -2,8 +2,9 @@
  * The daemon and the one thread that drives it.
  *
  * libmicrohttpd's own epoll thread stalls when a multiple of 128 connections is busy, so the loop
- * is ours. It waits on libmicrohttpd's epoll descriptor and on the workers' eventfd, resumes the
- * requests that the workers have finished, runs libmicrohttpd and ends overdue connections.
+ * is ours. It waits on libmicrohttpd's epoll descriptor, on the listening socket and on the
+ * workers' eventfd, resumes the requests that the workers have finished, lets connections in, runs
+ * libmicrohttpd and ends overdue connections.
  */
 #include "http_internal.h"
 #include "json_room.h"
@@ -28,8 +29,7 @@ enum {
      * each header, cookie and argument, and the head of the answer. It is wiped one and a half
      * times for each request. */
     CONN_MEMORY = 20 * 1024,
-    FILES_SPARE = 160,   /* descriptors for everything but --connections */
-    ACCEPTED_BEYOND = 32 /* connections that are accepted beyond, until others give way */
+    FILES_SPARE = 160 + DOOR_MAX /* descriptors for everything but --connections */
 };
 
 const struct http_limits http_limits_default = {.read_ms = 10000,
@@ -60,11 +60,8 @@ static void end_extras(const struct http *http)
 static void begin_drain(struct http *http)
 {
     http->draining = true;
-    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
-    if (fd != MHD_INVALID_SOCKET)
-        close(fd);
-    http->listen_fd = -1;
     conn_end_unused(http);
+    door_end(http, true);
     http_events_end(http);
     end_extras(http);
     pthread_mutex_lock(&http->gone_mutex); /* without connections, closed() does not do this */
@@ -114,12 +111,12 @@ static void *loop(void *context)
     struct http *http = context;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     assert(info != NULL && info->epoll_fd >= 0);
-    enum { MHD, GONE, DONE, WAITS };
+    enum { MHD, GONE, DOOR, DONE, WAITS };
     struct pollfd waits[WAITS] = {[MHD] = {.fd = info->epoll_fd, .events = POLLIN},
                                   [GONE] = {.fd = http->gone_fd, .events = POLLIN},
+                                  [DOOR] = {.events = POLLIN},
                                   [DONE] = {.fd = http->done.wake_fd, .events = POLLIN}};
-    int64_t take_from_us = 0;
-    MHD_run(http->daemon); /* the listening socket enters the epoll set here */
+    int64_t take_from_us = 0, door_us = INT64_MAX;
     while (!atomic_load(&http->stop_wanted)) {
         atomic_fetch_add_explicit(&http->turns, 1, memory_order_relaxed);
         const int64_t now_us = http_now_us();
@@ -130,8 +127,11 @@ static void *loop(void *context)
         const int64_t gone_us = gone_tick(http, now_us);
         if (gone_us < due_us)
             due_us = gone_us;
+        if (door_us < due_us)
+            due_us = door_us;
+        waits[DOOR].fd = door_is_open(http, now_us) ? http->listen_fd : -1;
         const bool resting = now_us < take_from_us;
-        waits[GONE].revents = waits[DONE].revents = 0;
+        waits[GONE].revents = waits[DOOR].revents = waits[DONE].revents = 0;
         wait_for_events(http, waits, resting ? DONE : WAITS, now_us,
                         resting && take_from_us < due_us ? take_from_us : due_us);
         if (waits[GONE].revents != 0)
@@ -142,6 +142,7 @@ static void *loop(void *context)
         if (!http->draining && atomic_load(&http->drain_wanted))
             begin_drain(http);
         const int64_t run_us = http_now_us();
+        door_us = door_turn(http, run_us, waits[DOOR].revents != 0);
         http->runs_next = false;
         MHD_run(http->daemon);
         if (resumes) {
@@ -151,6 +152,7 @@ static void *loop(void *context)
         tick_extras(http);
     }
     end_extras(http);
+    door_end(http, false);
     for (int phase = PHASE_SERVICE; phase <= PHASE_AUDIT; phase++)
         while (http->phases[phase].first != NULL)
             request_give_up(http, http->phases[phase].first);
@@ -211,13 +213,13 @@ static int listen_socket(struct http *http)
 static int start_daemon(struct http *http)
 {
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO, 0,
-        peers_admit, http, request_step, http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http,
-        MHD_OPTION_LISTEN_SOCKET, http->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)http->config->connections + ACCEPTED_BEYOND, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
-        conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED, request_end, http,
-        MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO |
+            MHD_USE_NO_LISTEN_SOCKET,
+        0, NULL, NULL, request_step, http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->config->connections + HTTP_BEYOND + DOOR_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
+        MHD_OPTION_NOTIFY_CONNECTION, conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED,
+        request_end, http, MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);
     if (http->daemon != NULL)
         return 0;
     fprintf(stderr, "seckilld: cannot start the HTTP server on %s\n", http->url);
@@ -265,8 +267,8 @@ int http_start(const struct config *config, struct service *service,
 
 failed:
     if (http->daemon != NULL)
-        MHD_stop_daemon(http->daemon); /* closes the listening socket */
-    else if (http->listen_fd >= 0)
+        MHD_stop_daemon(http->daemon);
+    if (http->listen_fd >= 0)
         close(http->listen_fd);
     http_free(http);
     return -1;

@@ -14,6 +14,7 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
     switch (phase) {
     case PHASE_IDLE:
         return http->limits.idle_ms * 1000;
+    case PHASE_SILENT:
     case PHASE_READING:
         return http->limits.read_ms * 1000;
     case PHASE_SERVICE:
@@ -24,6 +25,7 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
         return http->limits.audit_ms * 1000;
     case PHASE_SENDING:
         return http->limits.send_ms * 1000;
+    case PHASE_DOOR:
     case PHASE_STREAM:
     case PHASE_ENDING:
     case PHASE_COUNT:
@@ -32,7 +34,7 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
     return INT64_MAX / 2; /* no deadline, or already shut down */
 }
 
-static void list_append(struct conn_list *list, struct conn *conn)
+void conn_list_append(struct conn_list *list, struct conn *conn)
 {
     conn->prev = list->last;
     conn->next = NULL;
@@ -40,7 +42,19 @@ static void list_append(struct conn_list *list, struct conn *conn)
     list->last = conn;
 }
 
-static void list_remove(struct conn_list *list, struct conn *conn)
+/* By its deadline. Only connections that have overtaken it at the door come behind it. */
+static void list_insert(struct conn_list *list, struct conn *conn)
+{
+    struct conn *before = list->last;
+    while (before != NULL && before->due_us > conn->due_us)
+        before = before->prev;
+    conn->prev = before;
+    conn->next = before != NULL ? before->next : list->first;
+    *(conn->next != NULL ? &conn->next->prev : &list->last) = conn;
+    *(before != NULL ? &before->next : &list->first) = conn;
+}
+
+void conn_list_remove(struct conn_list *list, struct conn *conn)
 {
     *(conn->prev != NULL ? &conn->prev->next : &list->first) = conn->next;
     *(conn->next != NULL ? &conn->next->prev : &list->last) = conn->prev;
@@ -48,27 +62,50 @@ static void list_remove(struct conn_list *list, struct conn *conn)
 
 void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t now_us)
 {
-    list_remove(&http->phases[conn->phase], conn);
+    conn_list_remove(&http->phases[conn->phase], conn);
     conn->phase = phase;
     conn->due_us = now_us + allowance_us(http, phase);
-    list_append(&http->phases[phase], conn);
+    conn_list_append(&http->phases[phase], conn);
 }
 
-static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
+struct conn *conn_accepted(struct http *http, int fd, const struct sockaddr_in6 *from)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct conn *conn = info != NULL ? conn_get(http) : NULL;
-    *ret = conn;
+    struct conn *conn = conn_get(http);
     if (conn == NULL)
-        return; /* request_begin() refuses it */
-    *conn = (struct conn){.mhd = mhd, .fd = info->connect_fd, .phase = PHASE_READING};
+        return NULL;
+    *conn = (struct conn){.fd = fd, .phase = PHASE_DOOR, .from = *from};
     conn->due_us = http_now_us() + allowance_us(http, PHASE_READING);
-    list_append(&http->phases[PHASE_READING], conn);
-    gone_watch(http, conn);
-    peers_enter(http, conn);
+    if (!peers_enter(http, conn)) {
+        conn_put(http, conn);
+        return NULL;
+    }
     http->metrics.connections++;
     atomic_fetch_add(&http->open_conns, 1);
+    return conn;
+}
+
+void conn_forget(struct http *http, struct conn *conn)
+{
+    gone_forget(http, conn);
+    peers_leave(http, conn);
+    conn_put(http, conn);
+    if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
+        pthread_mutex_lock(&http->gone_mutex);
+        pthread_cond_broadcast(&http->gone_cond);
+        pthread_mutex_unlock(&http->gone_mutex);
+    }
+}
+
+static struct conn *opened(struct http *http, struct MHD_Connection *mhd)
+{
+    struct conn *conn = http->door.enters;
+    assert(conn != NULL && conn->phase <= PHASE_SILENT);
+    http->door.enters = NULL;
+    conn->mhd = mhd;
+    conn->waits_in = NULL;
+    conn->phase = PHASE_READING;
+    list_insert(&http->phases[PHASE_READING], conn);
+    return conn;
 }
 
 static void closed(struct http *http, struct conn *conn)
@@ -78,29 +115,26 @@ static void closed(struct http *http, struct conn *conn)
         request_end(http, conn->mhd, &request, MHD_REQUEST_TERMINATED_WITH_ERROR);
     }
     malformed_line(http, conn);
-    list_remove(&http->phases[conn->phase], conn);
-    gone_forget(http, conn);
-    peers_leave(http, conn);
-    conn_put(http, conn);
+    conn_list_remove(&http->phases[conn->phase], conn);
+    conn_forget(http, conn);
     http->runs_next = true;
-    if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
-        pthread_mutex_lock(&http->gone_mutex);
-        pthread_cond_broadcast(&http->gone_cond);
-        pthread_mutex_unlock(&http->gone_mutex);
-    }
 }
 
 void conn_opened_or_closed(void *http, struct MHD_Connection *mhd, void **conn,
                            enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        opened(http, mhd, conn);
-    else if (*conn != NULL)
+        *conn = opened(http, mhd);
+    else
         closed(http, *conn);
 }
 
 void conn_shutdown(struct http *http, struct conn *conn)
 {
+    if (conn->phase == PHASE_SILENT) {
+        door_close(http, conn);
+        return;
+    }
     shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
     conn_phase(http, conn, PHASE_ENDING, http_now_us());
 }
@@ -118,7 +152,7 @@ static void end_late(struct http *http, struct conn *conn)
         return;
     }
     http->metrics.timed_out++;
-    if (conn->phase == PHASE_READING) {
+    if (conn->phase == PHASE_READING || conn->phase == PHASE_SILENT) {
         char detail[64];
         snprintf(detail, sizeof(detail), "the request was not complete after %" PRId64 " ms",
                  http->limits.read_ms);

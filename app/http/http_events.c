@@ -246,6 +246,7 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     struct listener *listener = calloc(1, sizeof *listener);
     if (listener == NULL)
         return MHD_NO;
+    gone_watch(http, request->conn);
     listener->http = http;
     listener->conn = request->conn;
     strcpy(listener->resource, resource);

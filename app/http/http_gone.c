@@ -27,19 +27,40 @@ void gone_close(struct http *http)
         close(http->gone_fd);
 }
 
+static void watch(struct http *http, struct conn *conn, uint32_t what)
+{
+    struct epoll_event event = {.events = what | EPOLLET, .data.ptr = conn};
+    epoll_ctl(http->gone_fd, conn->watch != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, conn->fd,
+              &event); /* without memory: not watched */
+    conn->watch = what;
+}
+
 void gone_watch(struct http *http, struct conn *conn)
 {
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = conn};
-    epoll_ctl(http->gone_fd, EPOLL_CTL_ADD, conn->fd, &event); /* without memory: not watched */
+    if (conn->watch != EPOLLRDHUP)
+        watch(http, conn, EPOLLRDHUP);
+}
+
+void gone_watch_silent(struct http *http, struct conn *conn)
+{
+    watch(http, conn, EPOLLRDHUP | EPOLLIN);
 }
 
 void gone_forget(struct http *http, struct conn *conn)
 {
-    epoll_ctl(http->gone_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+    if (conn->watch != 0)
+        epoll_ctl(http->gone_fd, EPOLL_CTL_DEL, conn->fd, NULL);
 }
 
-static void take(struct http *http, struct conn *conn)
+static void take(struct http *http, struct conn *conn, uint32_t what)
 {
+    const bool left = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    if (conn->phase == PHASE_SILENT) {
+        door_event(http, conn, (what & EPOLLIN) != 0, left);
+        return;
+    }
+    if (!left)
+        return;
     conn->gone = true;
     if (conn->phase == PHASE_SERVICE || conn->phase == PHASE_AUDIT) {
         request_abandon(http, conn);
@@ -54,7 +75,7 @@ void gone_take(struct http *http)
     struct epoll_event events[EVENTS_MAX];
     const int n = epoll_wait(http->gone_fd, events, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++)
-        take(http, events[i].data.ptr);
+        take(http, events[i].data.ptr, events[i].events);
 }
 
 int64_t gone_tick(struct http *http, int64_t now_us)

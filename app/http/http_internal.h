@@ -11,13 +11,16 @@
 #include "routes.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 /* What a connection is waiting for; each phase has its allowance in http_limits. */
 enum phase {
+    PHASE_DOOR,    /* its turn to be let in; no allowance, and not in the list of its phase */
+    PHASE_SILENT,  /* at the door, too: the first bytes of its first request */
     PHASE_IDLE,    /* the next request */
-    PHASE_READING, /* the rest of a request */
+    PHASE_READING, /* the first request, or the rest of a request */
     PHASE_SERVICE, /* the service's answer; the connection is suspended */
     PHASE_AUDIT,   /* the same for GET /v1/audit, which reads the whole ledger */
     PHASE_SENDING, /* the client taking our answer */
@@ -29,6 +32,10 @@ enum phase {
 struct conn {
     struct conn *prev, *next; /* in the list of its phase, the longest waiting first */
     struct MHD_Connection *mhd;
+    struct conn_list *waits_in; /* at the door */
+    struct sockaddr_in6 from;   /* or a struct sockaddr_in */
+    uint8_t line;               /* of its address */
+    uint32_t watch;             /* what http_gone.c waits for: epoll_ctl(2); 0: nothing */
     int fd;
     enum phase phase;
     int64_t due_us; /* end of the phase's allowance */
@@ -39,6 +46,22 @@ struct conn {
 
 struct conn_list {
     struct conn *first, *last;
+};
+
+/* See http_door.c. */
+enum {
+    DOOR_MAX = 1024, /* connections at the door */
+    DOOR_LINES = 64,
+    HTTP_BEYOND = 40 /* connections let in beyond --connections, until others give way */
+};
+
+struct door {
+    struct conn_list probes, left, lines[DOOR_LINES]; /* the silent ones are in their phase */
+    unsigned next_line;
+    int n, n_left;
+    int taken; /* accepted in the spell that began at spell_us */
+    int64_t spell_us, shut_until_us, left_from_us;
+    struct conn *enters; /* into libmicrohttpd, during let_in() */
 };
 
 /* An operation and the request that waits for it. After request_give_up() the service still has the
@@ -93,10 +116,11 @@ struct http {
     struct tokens *tokens; /* NULL: open to everybody as an operator */
     const struct extra_routes *extras[EXTRAS_MAX];
     struct MHD_Daemon *daemon;
-    int listen_fd; /* -1 once quiesced */
+    int listen_fd; /* -1 once draining */
     pthread_t thread;
     char url[HTTP_URL_MAX];
 
+    struct door door;
     struct conn_list phases[PHASE_COUNT];
     struct conn *free_conns; /* linked by next */
     struct request *free_requests;
@@ -118,8 +142,8 @@ struct http {
     /* shared */
     struct http_done done;
     atomic_bool not_ready, drain_wanted, stop_wanted;
-    atomic_uint turns; /* of the loop */
-    atomic_long open_conns;
+    atomic_uint turns;          /* of the loop */
+    atomic_long open_conns;     /* with those at the door */
     pthread_mutex_t gone_mutex; /* for gone_cond: open_conns has become 0 while draining */
     pthread_cond_t gone_cond;
 };
@@ -127,6 +151,11 @@ struct http {
 int64_t http_now_us(void);
 
 /* -- http_conn.c: connections, their phases and deadlines -- */
+void conn_list_append(struct conn_list *list, struct conn *conn);
+void conn_list_remove(struct conn_list *list, struct conn *conn);
+/* A new one at the door, not yet in a list. NULL: it is not let in. */
+struct conn *conn_accepted(struct http *http, int fd, const struct sockaddr_in6 *from);
+void conn_forget(struct http *http, struct conn *conn); /* its socket is closed, or will be */
 void conn_opened_or_closed(void *http, struct MHD_Connection *mhd, void **conn,
                            enum MHD_ConnectionNotificationCode code);
 void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t now_us);
@@ -136,10 +165,22 @@ void conn_end_unused(struct http *http); /* those without a request */
 void conn_shutdown(struct http *http, struct conn *conn);
 void conn_resume(struct http *http, struct conn *conn); /* its handler is called again */
 
+/* -- http_door.c: from the kernel's queue to libmicrohttpd, in order -- */
+/* Accepts connections, if there are new ones, and lets some in. Returns when it wants to be called
+ * again, besides for new connections; INT64_MAX: not. */
+int64_t door_turn(struct http *http, int64_t now_us, bool any_new);
+bool door_is_open(const struct http *http, int64_t now_us); /* door_turn() would accept */
+void door_event(struct http *http, struct conn *conn, bool speaks, bool left); /* a silent one */
+void door_close(struct http *http, struct conn *conn); /* one that is at the door */
+/* No more is accepted. Connections at the door are closed, or, if they have sent something, let in.
+ */
+void door_end(struct http *http, bool lets_in);
+
 /* -- http_gone.c: clients that end their connection while they wait -- */
 int gone_open(struct http *http); /* 0, or -1 with errno */
 void gone_close(struct http *http);
-void gone_watch(struct http *http, struct conn *conn);
+void gone_watch(struct http *http, struct conn *conn);        /* from now on, if it is not yet */
+void gone_watch_silent(struct http *http, struct conn *conn); /* also for the first bytes */
 void gone_forget(struct http *http, struct conn *conn);
 void gone_take(struct http *http); /* ends what they waited for */
 /* Tells the service. Returns when it wants to be called again; INT64_MAX: not. */
@@ -187,12 +228,14 @@ void conn_put(struct http *http, struct conn *conn);
 void pool_free(struct http *http);
 
 /* -- http_peers.c: connections per address; who gives way when all are taken -- */
-enum MHD_Result peers_admit(void *http, const struct sockaddr *from, socklen_t size);
-void peers_enter(struct http *http, struct conn *conn);
+/* Counts it, and finds the line of its address. False: its address has too many. */
+bool peers_enter(struct http *http, struct conn *conn);
 void peers_leave(struct http *http, struct conn *conn);
 /* Ends connections beyond --connections. Returns when it wants to be called again; INT64_MAX: not.
  */
 int64_t peers_give_way(struct http *http, int64_t now_us);
+/* Ends a connection whose request is not complete. */
+void peers_end_incomplete(struct http *http, struct conn *conn, const char *why);
 
 /* -- http_malformed.c: requests that libmicrohttpd refuses, but not well -- */
 /* It is about to refuse a Content-Length. It would answer twice. */

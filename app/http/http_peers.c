@@ -1,18 +1,17 @@
 /*
  * Who is let in, and who gives way, so that one client cannot hold every connection.
  *
- * An address has so many connections at most (--connections-per-address); beyond, libmicrohttpd
- * closes a new one at once. An IPv6 client has a whole /64, so that counts as one address.
+ * An address has so many connections at most (--connections-per-address); beyond, a new one is
+ * closed at once. An IPv6 client has a whole /64, so that counts as one address.
  *
- * libmicrohttpd accepts a few connections more than --connections. While there are more, those give
- * way that lose least: kept connections between two requests, the longest idle first, then requests
- * that have not arrived whole within a second. Answers on their way, streams and requests that wait
+ * While there are more connections than --connections, those give way that lose least: kept
+ * connections between two requests, the longest idle first, then requests that have not arrived
+ * whole within a second. Answers on their way, streams and requests that wait
  * for the service stay; each has its own limit.
  */
 #include "hash_map.h"
 #include "http_internal.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,67 +27,58 @@ struct peer {
 };
 
 /* False: it is not counted. */
-static bool address_of(const struct http *http, const struct sockaddr *from, uint8_t ret[16])
+static bool address_of(const struct http *http, const struct conn *conn, uint8_t ret[16])
 {
     struct in6_addr ip = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
-    if (from->sa_family == AF_INET)
-        memcpy(&ip.s6_addr[12], &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
-    else if (from->sa_family == AF_INET6)
-        ip = ((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
+    if (conn->from.sin6_family == AF_INET)
+        memcpy(&ip.s6_addr[12], &((const struct sockaddr_in *)(const void *)&conn->from)->sin_addr,
+               4);
     else
-        return false;
+        ip = conn->from.sin6_addr;
     const bool mapped = IN6_IS_ADDR_V4MAPPED(&ip);
-    if (http->config->connections_per_address == 0 &&
-        (IN6_IS_ADDR_LOOPBACK(&ip) || (mapped && ip.s6_addr[12] == 127)))
-        return false;
     memset(ret, 0, 16);
     memcpy(ret, ip.s6_addr, mapped ? 16 : 8);
-    return true;
+    return http->config->connections_per_address != 0 ||
+           !(IN6_IS_ADDR_LOOPBACK(&ip) || (mapped && ip.s6_addr[12] == 127));
 }
 
-static struct peer *find(const struct http *http, const uint8_t address[16])
+/* FNV-1a, G. Fowler, L. C. Noll, K.-P. Vo. */
+static uint8_t line_of(const uint8_t address[16])
 {
-    struct peer *peer;
-    HASH_FIND(hh, http->peers, address, 16, peer);
-    return peer;
+    uint32_t hash = 2166136261U;
+    for (int i = 0; i < 16; i++)
+        hash = (hash ^ address[i]) * 16777619U;
+    return (uint8_t)((hash ^ hash >> 16) % DOOR_LINES);
 }
 
-enum MHD_Result peers_admit(void *context, const struct sockaddr *from, socklen_t size)
+bool peers_enter(struct http *http, struct conn *conn)
 {
-    struct http *http = context;
     const int64_t set = http->config->connections_per_address;
+    struct peer *peer;
     uint8_t address[16];
-    (void)size;
-    if (!address_of(http, from, address))
-        return MHD_YES;
-    const struct peer *peer = find(http, address);
-    if (peer == NULL || peer->n < (set > 0 ? set : DEFAULT_PER_ADDRESS))
-        return MHD_YES;
-    http->metrics.refused_connections++;
-    return MHD_NO;
-}
-
-void peers_enter(struct http *http, struct conn *conn)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    uint8_t address[16];
-    if (info == NULL || info->client_addr == NULL || !address_of(http, info->client_addr, address))
-        return;
-    struct peer *peer = find(http, address);
+    const bool counted = address_of(http, conn, address);
+    conn->line = line_of(address);
+    if (!counted)
+        return true;
+    HASH_FIND(hh, http->peers, address, 16, peer);
     if (peer == NULL) {
         peer = calloc(1, sizeof(*peer));
         if (peer == NULL)
-            return; /* it is not counted */
+            return true; /* it is not counted */
         memcpy(peer->address, address, sizeof(address));
         HASH_ADD(hh, http->peers, address, sizeof(address), peer);
         if (peer->hh.tbl == NULL) {
             free(peer);
-            return;
+            return true;
         }
+    }
+    if (peer->n >= (set > 0 ? set : DEFAULT_PER_ADDRESS)) {
+        http->metrics.refused_connections++;
+        return false;
     }
     peer->n++;
     conn->peer = peer;
+    return true;
 }
 
 void peers_leave(struct http *http, struct conn *conn)
@@ -111,25 +101,38 @@ static int64_t too_many(const struct http *http)
     return n;
 }
 
-int64_t peers_give_way(struct http *http, int64_t now_us)
+void peers_end_incomplete(struct http *http, struct conn *conn, const char *why)
 {
     const int64_t read_us = http->limits.read_ms * 1000;
+    answer_straight(http, conn, PROBLEM_OVERLOADED, why, http_now_us() - conn->due_us + read_us);
+    http->metrics.gave_way++;
+    conn_shutdown(http, conn);
+}
+
+/* The oldest whose request is not complete. */
+static struct conn *oldest_incomplete(const struct http *http)
+{
+    struct conn *inside = http->phases[PHASE_READING].first;
+    return inside != NULL ? inside : http->phases[PHASE_SILENT].first;
+}
+
+int64_t peers_give_way(struct http *http, int64_t now_us)
+{
     for (int64_t n = too_many(http); n > 0; n--) {
         struct conn *conn = http->phases[PHASE_IDLE].first;
-        if (conn == NULL) {
-            conn = http->phases[PHASE_READING].first;
-            if (conn == NULL)
-                return INT64_MAX;
-            const int64_t due_us = conn->due_us - read_us + WHOLE_WITHIN_US;
-            if (due_us > now_us)
-                return due_us;
-            answer_straight(http, conn, PROBLEM_OVERLOADED,
-                            "all connections are taken, and this request was not complete within "
-                            "a second",
-                            now_us - conn->due_us + read_us);
+        if (conn != NULL) {
+            http->metrics.gave_way++;
+            conn_shutdown(http, conn);
+            continue;
         }
-        http->metrics.gave_way++;
-        conn_shutdown(http, conn);
+        if ((conn = oldest_incomplete(http)) == NULL)
+            break;
+        const int64_t due_us = conn->due_us - http->limits.read_ms * 1000 + WHOLE_WITHIN_US;
+        if (due_us > now_us)
+            return due_us;
+        peers_end_incomplete(http, conn,
+                             "all connections are taken, and this request was not complete within "
+                             "a second");
     }
     return INT64_MAX;
 }

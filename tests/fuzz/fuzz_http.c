@@ -141,6 +141,7 @@ static void connect_client(void)
     const struct sockaddr_un address = {.sun_family = AF_UNIX};
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     side.client = ends[0];
+    side.http->door.enters = conn_accepted(side.http, ends[1], &(struct sockaddr_in6){0});
     FUZZ_CHECK(MHD_add_connection(side.http->daemon, ends[1], (const struct sockaddr *)&address,
                                   sizeof address) == MHD_YES);
 }

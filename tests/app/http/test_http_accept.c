@@ -116,7 +116,8 @@ static bool all_held(void *arg)
     return stub_held(fixture.service) == *(const int *)arg;
 }
 
-/* Requests that wait for the service do not. A few more are let in, then others wait. */
+/* Requests that wait for the service do not. A few more are let in, then others wait, but for
+ * questions for liveness. */
 static void waiting_requests_keep_their_connections(void **state)
 {
     (void)state;
@@ -128,8 +129,13 @@ static void waiting_requests_keep_their_connections(void **state)
     }
     assert_true(wait_until(all_held, &held, RAW_WAIT_MS));
     int next = raw_connect(fixture.port);
-    fixture_send(next, "GET", "/livez", NULL);
+    fixture_send(next, "GET", "/v1/items/1", NULL);
+    const int probe = raw_connect(fixture.port);
+    fixture_send(probe, "GET", "/livez", NULL);
+    assert_int_equal(status_within(probe, RAW_WAIT_MS), 200);
+    close(probe);
     assert_int_equal(status_within(next, NOT_YET_MS), -1);
+    assert_int_equal(stub_held(fixture.service), held);
     stub_mode(fixture.service, STUB_ANSWER);
     stub_release(fixture.service);
     for (int i = 0; i < BEYOND; i++) {
