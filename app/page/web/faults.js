@@ -66,7 +66,7 @@ async function cutWire(item, pane, locked, byHand) {
 // false: nobody.
 async function untilAnotherWrote(fault, item, key, pane, committed, byHand) {
   if (fault === "flush") {
-    const before_us = pane.requests.now_us(), { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
+    const before_us = performance.now() * 1000, { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
     if (was_held) pane.requests.note("key deleted by somebody", undefined, before_us);
     pane.tell(was_held ? "faultFlushed" : "faultNoLock");
   } else {

@@ -23,6 +23,19 @@ export function rivalOf(request, rivals, requests) {
     .sort((a, b) => a.at.committed - b.at.committed)[0];
 }
 
+// What the page did, among the points of the request that it held. Its clock is only near the service's; but
+// who is held has passed the last check, and who is let go passes the next point.
+function placed(notes, own, behind_us) {
+  const checks = own.filter(({ point }) => point === "checked").map(({ t }) => t);
+  let held = -Infinity;
+  return notes.map(({ point, key, at_us }) => {
+    const t = at_us - behind_us;
+    if (point === "held") held = checks.findLast((check) => check <= t) ?? checks[0] ?? t;
+    const next = own.find((one) => one.t > held)?.t ?? t;
+    return { t: point === "held" ? held : point === "let go" ? next : Math.max(t, held), point, key };
+  });
+}
+
 function gather(chosen, requests, isLock, say) {
   const own = chosen.flatMap((request, i) => request.events.map((event) => (
     { t: event.t_us, who: NAMES[i], point: pointOf(event, isLock, say), value: event.value ?? null, fence: event.fence || 0 })))
@@ -30,15 +43,13 @@ function gather(chosen, requests, isLock, say) {
   const from = Math.min(...own.map(({ t }) => t)), to = Math.max(...own.map(({ t }) => t));
   const others = requests.bought.filter((one) => !chosen.includes(one) && one.done)
     .map(({ at, wrote, fence }) => ({ t: at.committed, who: "others", point: "committed", value: wrote, fence: fence || 0 }));
-  const notes = requests.notes.flatMap(({ t_us, point, key }) => {
-    let t = t_us;
-    const i = chosen.findIndex((one) => one.key === key);
-    if (point === "held" && i >= 0) t = Math.max(...own.filter((one) => one.who === NAMES[i] && one.t <= t).map((one) => one.t)); // since then
-    return key !== undefined && i < 0 ? [] : [{ t, who: key === undefined ? "locks" : NAMES[i], point, value: null, fence: 0 }];
-  });
+  const held = chosen.findIndex(({ marked }) => marked), does = { value: null, fence: 0 };
+  const notes = placed(requests.notes, own.filter(({ who }) => who === NAMES[held]), requests.behind_us)
+    .filter(({ key }) => key === undefined || chosen[held]?.key === key)
+    .map(({ t, point, key }) => ({ ...does, t, point, who: key === undefined ? "locks" : NAMES[held] }));
   const before = others.filter(({ t }) => t < from).sort((a, b) => a.t - b.t).at(-1);
-  const within = [...others, ...notes].filter(({ t }) => t >= from && t <= to);
-  return { before, events: [...own, ...within].sort((a, b) => a.t - b.t) };
+  const within = (list) => list.filter(({ t }) => t >= from && t <= to), isLetGo = ({ point }) => point === "let go";
+  return { before, events: [...within(notes.filter(isLetGo)), ...own, ...within(others), ...within(notes.filter((one) => !isLetGo(one)))].sort((a, b) => a.t - b.t) };
 }
 
 function move(events, from, to) {

@@ -10,7 +10,7 @@ export class Requests {
     this.byRead = new Map(); // value read -> those who read it and wrote
     this.firstClash = null;
     this.marked = null; // the key of one that is held on purpose
-    this.notes = []; // what the page did to one of them, or to the lock: {t_us, point, key or undefined}
+    this.notes = []; // what the page did to one of them, or to the lock: {at_us by its clock, point, key or undefined}
     this.behind_us = Infinity; // the service's clock, behind this page's
   }
 
@@ -19,9 +19,9 @@ export class Requests {
     return performance.now() * 1000 - this.behind_us;
   }
 
-  // What has just been done, or was at t_us.
-  note(point, key, t_us = this.now_us()) {
-    this.notes.push({ point, key, t_us });
+  // What is being done.
+  note(point, key, at_us = performance.now() * 1000) {
+    this.notes.push({ point, key, at_us });
   }
 
   mark(key) {

@@ -1,0 +1,212 @@
+/* The player on the live page: a request of a sale and the one that it contradicts, step by step.
+ */
+#include "page_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct browser *const browser = &page.browser;
+
+enum { SCRIPT_MAX = 6000 };
+
+static void assert_nothing(json_t *wrong)
+{
+    size_t i;
+    json_t *one;
+    if (!json_is_array(wrong))
+        fail_msg("the script returned no list");
+    json_array_foreach(wrong, i, one)
+    {
+        fprintf(stderr, "%s\n", json_string_value(one));
+    }
+    const size_t n = json_array_size(wrong);
+    json_decref(wrong);
+    assert_int_equal(n, 0);
+}
+
+/* -- planted events ------------------------------------------------------------------------------
+ */
+
+/* In the page: record(guard, A's key, B's key, events) of [t_us, key, point, value]. wrong(record):
+ * reads of another value than the row is drawn with. */
+#define PLANTED                                                                                    \
+    "const guard = (kind) => ({ kind, name: 'planted', caps: ['owner', 'lease'] });"               \
+    "const modules = ['requests', 'record'].map((name) => import(`/web/${name}.js`));"             \
+    "const record = (kind, keys, events) => Promise.all(modules).then("                            \
+    "([{ Requests }, { recordOf }]) => {"                                                          \
+    "  const all = new Requests();"                                                                \
+    "  for (const [t_us, key, point, value] of events) all.add({ t_us, key, point, value });"      \
+    "  return recordOf(keys.map((key) => all.bought.find((one) => one.key === key)), all, {},"     \
+    "    guard(kind), (name) => name); });"                                                        \
+    "const drawn = (one, k) => Museum.state(one, k);"                                              \
+    "const wrong = (one) => one.events.flatMap(([, who, point, value], k) =>"                      \
+    "  point === 'read' && drawn(one, k).row.value !== value"                                      \
+    "    ? [`${who} reads ${value}, drawn is ${drawn(one, k).row.value}`] : []);"                  \
+    "const at = (one, who, point) => one.events.findIndex(([, w, p]) => w === who && p === "       \
+    "point);"
+
+static void plant(const char *body)
+{
+    char script[SCRIPT_MAX];
+    snprintf(script, sizeof script, PLANTED "%s", body);
+    assert_nothing(browser_run(browser, script));
+}
+
+/* Reads and writes are noted by threads of their own: the value that was read tells the order. */
+static void each_read_is_drawn_with_the_value_that_it_found(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?lang=en"));
+    /* the read is noted after the write that it did not see */
+    plant("return record('none', ['a', 'b'], [[0, 'a', 'submitted'], [5, 'b', 'read', 100],"
+          " [990, 'b', 'committed', 99], [1000, 'a', 'read', 100], [2000, 'a', 'committed', 99]])"
+          ".then((one) => [...wrong(one), ...(at(one, 'A', 'read') < at(one, 'B', 'committed')"
+          "  ? [] : ['the read is after the write'])]);");
+    /* before the one that it saw */
+    plant("return record('none', ['a', 'b'], [[0, 'b', 'read', 100], [10, 'a', 'read', 99],"
+          " [20, 'b', 'committed', 99], [30, 'a', 'committed', 98]])"
+          ".then((one) => [...wrong(one), ...(at(one, 'B', 'committed') < at(one, 'A', 'read')"
+          "  ? [] : ['the read is before the write'])]);");
+    /* of a write that was not traced, and of many writes that were */
+    plant(
+        "return record('none', ['a', 'b'], [[0, 'b', 'read', 100], [0, 'c', 'read', 100],"
+        " [0, 'd', 'read', 100], [10, 'c', 'committed', 99], [12, 'd', 'committed', 98],"
+        " [30000, 'a', 'read', 90], [30010, 'b', 'committed', 99], [50000, 'a', 'committed', 89]])"
+        ".then((one) => [...wrong(one), ...(one.events.filter(([, who]) => who === 'others')"
+        "  .map(([, , , value]) => value).join() === '90' ? [] : ['others are not folded'])]);");
+}
+
+/* A release is noted after it took effect; who is still inside is no such case. */
+static void two_are_drawn_inside_only_if_they_were(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?lang=en"));
+#define TWO(released, committed)                                                                   \
+    "record('lock', ['a', 'b'], [[0, 'a', 'acquired'], [10, 'a', 'read', 9], [" committed          \
+    ", 'a', 'committed', 8], [50, 'b', 'acquired'], [" released                                    \
+    ", 'a', 'released'], [65, 'b', 'read', 8], [70, 'b', 'committed', 7], [80, 'b', "              \
+    "'released']].sort((one, other) => one[0] - other[0]))"
+    plant("return " TWO("60", "20") ".then((one) => [...wrong(one),"
+                                    " ...one.events.flatMap((_, k) => (drawn(one, k).clash"
+                                    "  ? [`two inside at ${k}`] : []))]);");
+    plant(
+        "return " TWO("60", "55") ".then((one) => (drawn(one, at(one, 'B', 'lock.acquired')).clash"
+                                  "  ? [] : ['one inside']));");
+}
+
+/* -- real sales ----------------------------------------------------------------------------------
+ */
+
+/* In the page: walk() steps through what is shown, there by ArrowRight and back by ArrowLeft, and
+ * returns what is wrong; choose(lane) opens it first. */
+#define WALK                                                                                       \
+    "const detail = document.getElementById('detail');"                                            \
+    "const press = (key) => detail.dispatchEvent(new KeyboardEvent('keydown',"                     \
+    "  { key, bubbles: true, cancelable: true }));"                                                \
+    "const shot = (s) => [...s.querySelectorAll('.stage *, .caption, .command, .trace .now')]"     \
+    "  .map((e) => [...e.classList].sort() + e.style.cssText + e.textContent).join();"             \
+    "const walk = () => {"                                                                         \
+    "  const show = detail.querySelector('.show'), wrong = [], there = [];"                        \
+    "  const lines = [...show.querySelectorAll('.trace > li')];"                                   \
+    "  press('Home');"                                                                             \
+    "  lines.forEach((line, k) => {"                                                               \
+    "    const read = line.textContent.match(/([AB]) reads (-?[\\d,]+)/);"                         \
+    "    const row = show.querySelector('.value').textContent;"                                    \
+    "    if (!line.classList.contains('now')) wrong.push(`not at ${k}`);"                          \
+    "    if (read && read[2] !== row) wrong.push(`${line.textContent}, drawn is ${row}`);"         \
+    "    there.push(shot(show)); press('ArrowRight'); });"                                         \
+    "  for (let k = lines.length - 1; k >= 0; k--) {"                                              \
+    "    if (shot(show) !== there[k]) wrong.push(`${k} is another on the way back`);"              \
+    "    press('ArrowLeft'); }"                                                                    \
+    "  return wrong; };"                                                                           \
+    "const choose = async (lane) => {"                                                             \
+    "  const { key } = lane.dataset;"                                                              \
+    "  lane.dispatchEvent(new MouseEvent('click'));"                                               \
+    "  const is = () => detail.querySelector('h2')?.textContent.endsWith(` ${key}`)"               \
+    "    && detail.querySelector('.trace');"                                                       \
+    "  for (let i = 0; i < 500 && !is(); i++)"                                                     \
+    "    await new Promise((later) => setTimeout(later, 20));"                                     \
+    "  if (!is()) throw new Error(`${key} is not played: ${detail.innerText}`);"                   \
+    "};"
+
+#define TRACE "document.querySelector('#detail .trace').innerText.replace(/\\n/g, ' ')"
+
+static void assert_played(const char *pattern)
+{
+    char script[SCRIPT_MAX];
+    snprintf(script, sizeof script, "return /%s/.test(" TRACE ") ? [] : [" TRACE "];", pattern);
+    assert_nothing(browser_run(browser, script));
+}
+
+static void every_request_of_a_sale_plays_there_and_back(void **state)
+{
+    (void)state;
+    browser_size(browser, 1280, 720);
+    assert_true(page_go("/?a=none&b=redis-token&buyers=400&stock=200&countdown=0&lang=en"));
+    page_click("#start");
+    assert_true(page_sold(ENDED));
+    json_t *wrong = browser_run(
+        browser, WALK "return (async () => {"
+                      "  const wrong = [];"
+                      "  for (const key of [...document.querySelectorAll('.lane')].map((lane) =>"
+                      "    lane.dataset.key)) {"
+                      "    await choose(document.querySelector(`[data-key=\"${key}\"]`));"
+                      "    wrong.push(...walk().map((one) => `${key}: ${one}`)); }"
+                      "  return wrong; })();");
+    assert_nothing(wrong);
+    /* two who read one value end with the change of one of them overwritten */
+    json_decref(browser_run(browser, WALK "return choose(document.querySelector('.lane.clash'));"));
+    assert_nothing(browser_run(
+        browser, WALK "press('Home'); const lines = detail.querySelectorAll('.trace > li');"
+                      "for (const line of lines) {"
+                      "  if (/([AB]) has overwritten the change of (?!\\1)[AB]/.test("
+                      "    detail.querySelector('.stage .over').textContent)) return [];"
+                      "  press('ArrowRight'); }"
+                      "return [detail.innerText];"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* The same pair of holders without a fence and under one. */
+static void a_struck_pair_plays_its_lost_lock_and_its_late_write(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?a=redis-token&a_lease=3000&a_watchdog=on&a_fence=off&b=redis-token"
+                        "&b_lease=3000&b_watchdog=on&b_fence=on&buyers=400&stock=100&countdown=0"
+                        "&lang=en&fault=flush"));
+    page_click("#start");
+    assert_true(page_sold(ENDED));
+#define LANE(i, class) PANE(i) ".querySelector('.lane." class "')"
+#define UNTIL_LATE                                                                                 \
+    "A is held on purpose.*the key is deleted by somebody.*B is granted the lock.*"                \
+    "B has written.*A is let go.*"
+    json_decref(browser_run(browser, WALK "return choose(" LANE(0, "marked") ");"));
+    assert_played(UNTIL_LATE "A has written");
+    assert_nothing(browser_run(browser, WALK "return walk();"));
+    assert_true(page_picture("struck", 1280, 720));
+    json_decref(browser_run(browser, WALK "return choose(" LANE(1, "refused") ");"));
+    assert_played(UNTIL_LATE "A is answered");
+    assert_true(browser_is(browser, "!/A has written/.test(" TRACE ")"));
+    assert_nothing(browser_run(browser, WALK "return walk();"));
+    page_choose("#lang", "zh");
+    assert_true(browser_await(browser, "/A 被故意暂停/.test(" TRACE ")", PAGE_WAIT_MS));
+    browser_dark(browser, true);
+    assert_true(page_picture("struck-phone", 390, 844));
+    browser_dark(browser, false);
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_read_is_drawn_with_the_value_that_it_found),
+        cmocka_unit_test(two_are_drawn_inside_only_if_they_were),
+        cmocka_unit_test(every_request_of_a_sale_plays_there_and_back),
+        cmocka_unit_test(a_struck_pair_plays_its_lost_lock_and_its_late_write),
+    };
+    return cmocka_run_group_tests(tests, page_open_demo, page_close);
+}
