@@ -52,6 +52,8 @@
     X(notices, "notices.js", "notices.js", SCRIPT)                                                 \
     X(facts, "facts.js", "facts.js", SCRIPT)                                                       \
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
+    X(levels_loader, "levels.js", "levels.js", SCRIPT)                                             \
+    X(moves, "moves.js", "moves.js", SCRIPT)                                                       \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
     X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)
@@ -64,7 +66,10 @@
     X(player_style, "player.css", "player.css", STYLE)                                             \
     X(player_en, "player.en.json", "player.en.json", JSON)                                         \
     X(player_zh, "player.zh.json", "player.zh.json", JSON)                                         \
-    X(commands, "commands.json", "commands.json", JSON)
+    X(commands, "commands.json", "commands.json", JSON)                                            \
+    X(levels, "levels.json", "levels.json", JSON)                                                  \
+    X(levels_en, "levels.en.json", "levels.en.json", JSON)                                         \
+    X(levels_zh, "levels.zh.json", "levels.zh.json", JSON)
 
 /* Files of packages (PKGS_BUILD in the Makefile): symbol, name, path, type. The minified D3 does
  * not contain its license. */

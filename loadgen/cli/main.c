@@ -7,6 +7,7 @@
 #include "http_load_command.h"
 #include "lockkit.h"
 #include "compare_command.h"
+#include "levels_command.h"
 #include "serve.h"
 #include "site_command.h"
 
@@ -76,6 +77,12 @@ static const struct command commands[] = {
      "  done\n"
      "  loadgen compare $pairs\n",
      &options_compare_argp, compare_command},
+    {"levels", "all schedules of the exercises, each run on the real service",
+     "Starts the service with a private Redis. Moves the requests of each level in every order "
+     "that "
+     "can happen, and records each run with its ledger rows. 'loadgen site' makes a game of it.\v"
+     "Example:\n  loadgen levels --json levels.json\n",
+     &options_levels_argp, levels_command},
     {"site", "static pages that play what the lab has recorded",
      "Makes the museum: pages that open without a server and play the runs of the lab, step by "
      "step. "
@@ -83,7 +90,8 @@ static const struct command commands[] = {
      "Example:\n"
      "  hazards run --json lab.json\n"
      "  loadgen demo --json demo.json\n"
-     "  loadgen site --lab lab.json --demo demo.json --out site\n",
+     "  loadgen levels --json levels.json\n"
+     "  loadgen site --lab lab.json --demo demo.json --levels levels.json --out site\n",
      &options_site_argp, site_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"

@@ -154,7 +154,7 @@ static void write_questions(const struct page *page)
 
 /* -- exercises --------------------------------------------------------------------------------- */
 
-/* "A waiting acquired read": A is moved three times, and stands at the last of them then. "free":
+/* "A committed accepted": A is moved twice, and stands at the last of them then. "free":
  * the lock has to end first. */
 static void write_move(const struct page *page, const char *move)
 {

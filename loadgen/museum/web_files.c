@@ -21,7 +21,10 @@
 #define SHARED_PART_MAP(X)                                                                         \
     X(player_en, "player.en.json")                                                                 \
     X(player_zh, "player.zh.json")                                                                 \
-    X(commands, "commands.json")
+    X(commands, "commands.json")                                                                   \
+    X(levels, "levels.json")                                                                       \
+    X(levels_en, "levels.en.json")                                                                 \
+    X(levels_zh, "levels.zh.json")
 /* loadgen/museum/web */
 #define ASSET_MAP(X)                                                                               \
     X(style, "style.css")                                                                          \

@@ -3,6 +3,7 @@
 #include "web_files.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 static json_t *read_words(const char *of, const char *language)
@@ -13,18 +14,23 @@ static json_t *read_words(const char *of, const char *language)
     return json_loads(web_find(name), JSON_REJECT_DUPLICATES, &error);
 }
 
-/* A key is either of the player or of the museum. */
+/* A key is of the player, of the levels, or of the museum. */
 json_t *words_open(const char *language)
 {
-    json_t *words = read_words("words", language), *player = read_words("player", language);
-    const size_t n = json_object_size(words) + json_object_size(player);
-    if (words == NULL || player == NULL || json_object_update(words, player) != 0 ||
-        json_object_size(words) != n) {
-        json_decref(words);
-        words = NULL;
+    static const char *const files[] = {"words", "player", "levels"};
+    json_t *words = json_object();
+    size_t n = 0;
+    bool good = words != NULL;
+    for (size_t i = 0; good && i < sizeof files / sizeof *files; i++) {
+        json_t *some = read_words(files[i], language);
+        n += json_object_size(some);
+        good = some != NULL && json_object_update(words, some) == 0;
+        json_decref(some);
     }
-    json_decref(player);
-    return words;
+    if (good && json_object_size(words) == n)
+        return words;
+    json_decref(words);
+    return NULL;
 }
 
 const char *words_get(const json_t *words, const char *key)

@@ -78,7 +78,8 @@ struct options {
     bool quiet, no_color;
 
     const char *seckilld, *dir, *listen;          /* demo, serve */
-    const char *lab, *demo;                       /* site: recordings; its folder is dir */
+    const char *lab, *demo, *levels;              /* site: recordings; its folder is dir */
+    const char *level;                            /* levels: NULL: all */
     const char *method, *body;                    /* http; NULL: GET, or POST with a body */
     const char *headers[OPTIONS_HEADERS_MAX + 1]; /* http: "Name: value", NULL-terminated */
 
@@ -119,6 +120,7 @@ extern const struct argp options_demo_argp;    /* demo */
 extern const struct argp options_serve_argp;   /* serve */
 extern const struct argp options_check_argp;   /* check */
 extern const struct argp options_compare_argp; /* compare */
+extern const struct argp options_levels_argp;  /* levels */
 extern const struct argp options_site_argp;    /* site */
 
 #endif

@@ -1,11 +1,22 @@
-/* The flags of the commands that read what others have written: check, compare, site. */
+/* The flags of the commands around recordings: check, compare, levels, site. */
 #include "options.h"
 #include "options_value.h"
 #include "compare.h"
 
 #include <stdio.h>
 
-enum { KEY_AUDIT = OPTIONS_KEYS_OWN, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_LAB, KEY_DEMO, KEY_OUT };
+enum {
+    KEY_AUDIT = OPTIONS_KEYS_OWN,
+    KEY_JSON,
+    KEY_QUIET,
+    KEY_FAIL_IF,
+    KEY_LAB,
+    KEY_DEMO,
+    KEY_LEVELS,
+    KEY_OUT,
+    KEY_SECKILLD,
+    KEY_LEVEL
+};
 
 static error_t parse_check(int key, char *arg, struct argp_state *state)
 {
@@ -83,12 +94,40 @@ static error_t parse_site(int key, char *arg, struct argp_state *state)
     case KEY_DEMO:
         options->demo = arg;
         return 0;
+    case KEY_LEVELS:
+        options->levels = arg;
+        return 0;
     case KEY_OUT:
         options->dir = arg;
         return 0;
     case ARGP_KEY_END:
         if (options->lab == NULL || options->dir == NULL)
             argp_error(state, "--lab and --out are needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_levels(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_JSON:
+        options->json = arg;
+        return 0;
+    case KEY_LEVEL:
+        options->level = arg;
+        return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case KEY_SECKILLD:
+        options->seckilld = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->json == NULL)
+            argp_error(state, "--json is needed: the file to write");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -114,9 +153,18 @@ static const struct argp_option check_options[] = {
 static const struct argp_option site_options[] = {
     {"lab", KEY_LAB, "FILE", 0, "What `hazards run --json` has written", 1},
     {"demo", KEY_DEMO, "FILE", 0, "What `loadgen demo --json` has written", 1},
+    {"levels", KEY_LEVELS, "FILE", 0, "What `loadgen levels --json` has written", 1},
     {"out", KEY_OUT, "DIR", 0, "The folder, made if it is missing", 1},
     {0}};
 
+static const struct argp_option levels_options[] = {
+    {"json", KEY_JSON, "FILE|-", 0, "Writes the recording as JSON", 1},
+    {"level", KEY_LEVEL, "ID", 0, "Records this level only", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and JSON only", 1},
+    {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's program (default: beside loadgen)", 1},
+    {0}};
+
+const struct argp options_levels_argp = {.options = levels_options, .parser = parse_levels};
 const struct argp options_site_argp = {.options = site_options, .parser = parse_site};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};

@@ -1,15 +1,18 @@
 // What requests are stepped through: the row of an account, or of an item. Changes of 1,000, or of
 // the last piece.
+import { subjects } from "./levels.js";
 import { ask } from "./stream.js";
+
+const valuesOf = ({ start, amounts }) => ({ start, amounts: Object.entries(amounts) });
 
 export const ACCOUNT = {
   kind: "account", path: "accounts", value: "balance", change: "transactions",
-  start: 1000, amounts: [["A", -200], ["B", -300], ["C", -100]],
+  ...valuesOf(subjects.account),
   body: ({ amount }) => ({ amount }),
 };
 export const ITEM = {
   kind: "item", path: "items", value: "stock", change: "orders",
-  start: 1, amounts: [["A", -1], ["B", -1], ["C", -1]],
+  ...valuesOf(subjects.item),
   body: ({ name, amount }) => ({ user_id: name, quantity: -amount }),
 };
 

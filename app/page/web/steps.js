@@ -3,21 +3,22 @@ import { ALL, exercises } from "./exercises.js";
 import { factsOf, recordOf } from "./facts.js";
 import { Actor, look } from "./lab.js";
 import { drawNotices, notice, noticeOfLink, refusalOf, refusalOfGuard, serviceIs } from "./notices.js";
+import { LEASE, Moves } from "./moves.js";
 import { ACCOUNT, Row } from "./row.js";
 import { INSIDE_STORE, Search, written } from "./schedule.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
 import { reason, setLanguage, speak, text } from "./text.js";
 
-const SECTIONS = ["page", "state", "exercises", "facts", "steps"]; // of the words
+const SECTIONS = ["page", "state", "levels", "facts", "steps"]; // of the words
 const BUSY_MS = 30, IDLE_MS = 400, LESSON_MS = 600000;
 const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
 const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 // What is shown; target: the Row stepped through, row: as it was seen last; said: the facts of the
 // round, once it is over; changed: settings that are not the exercise's; found: {state, what, values,
-// lines} of the search.
-const board = { said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+// lines} of the search; moves: of the round.
+const board = { moves: new Moves(), said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
@@ -58,13 +59,13 @@ function honourLink(guards) {
 
 function fillExercises() {
   const value = form.elements.ex.value;
-  form.elements.ex.replaceChildren(...exercises.map(({ id }) => new Option(text(`${id}.title`), id)));
+  form.elements.ex.replaceChildren(...exercises.map(({ id }) => new Option(text(`level.${id}.title`), id)));
   form.elements.ex.value = value || exercises[0].id;
 }
 
 // An item's row has captions of its own; what was found was found about the subject before.
 function nameSubject() {
-  const { subject = ACCOUNT } = exercise();
+  const { subject } = exercise();
   if (subject === board.subject) return;
   Object.assign(board, { subject, found: null });
   speak(...SECTIONS, ...(subject === ACCOUNT ? [] : ["item"]));
@@ -90,13 +91,13 @@ async function begin() {
   const id = `${session}-${++board.round}`, target = new Row(board.subject, id);
   const meant = exercise(), values = { guard, fence, lease: +lease, actors: +actors };
   const changed = Object.keys(values).filter((name) => values[name] !== meant[name]);
-  Object.assign(board, { events: [], audit: null, said: [], changed, row: null, lock: null, target });
+  Object.assign(board, { moves: new Moves(), events: [], audit: null, said: [], changed, row: null, lock: null, target });
   await target.put(guard, fence === "on");
   board.actors = board.subject.amounts.slice(0, +actors).map(([name, amount], i) =>
     new Actor(id, name, amount, exercise().points[i] ?? ALL));
   // A's lease may be short; the others' is to last for the lesson then.
   for (const actor of board.actors) await actor.arm(+lease ? (actor.name === "A" ? +lease : LESSON_MS) : 0);
-  build(board, move);
+  build(board, move, backTo);
   board.ready = true;
   await refresh();
 }
@@ -111,12 +112,27 @@ const safely = (what) => async (...args) => {
 };
 
 const move = safely(async (actor) => {
-  if (!actor?.movable || !board.ready) return;
+  if (actor?.movable && board.ready && !board.moves.replays) await moveNow(actor);
+});
+
+async function moveNow(actor) {
   Object.assign(board, { audit: null, said: [] });
+  board.moves.list.push(actor.name);
   const moved = actor.state === "held" ? actor.letGo() : actor.send(board.target);
   draw();
   await moved;
   hurry();
+}
+
+// The round as it was before its kth move: the moves before it are made once more, on a new row.
+const backTo = safely(async (k) => {
+  if (!board.ready || board.moves.replays) return;
+  const list = board.moves.list.slice(0, k);
+  await begin();
+  await board.moves.replay(list, board, async () => {
+    await refresh();
+    draw();
+  }, moveNow);
 });
 
 /* -- looking ------------------------------------------------------------------------------------- */
@@ -139,21 +155,31 @@ function refresh() {
 async function lookOnce() {
   if (!board.ready) return;
   const { actors, target } = board;
-  const before = actors.map(({ state, at }) => `${state} ${at}`);
+  const before = actors.map(({ state, at }) => `${state} ${at}`), had = board.lock?.token;
   await look(actors);
   const [row, lock] = await Promise.all([target.look(), target.lock()]);
   if (!board.ready || board.target !== target) return;
   Object.assign(board, { row, lock });
   claim(actors);
+  if (actors[0].inside && had && had === actors[0].token && lock.token !== had) board.moves.list.push(LEASE);
   actors.forEach((actor, i) => {
     if (before[i] === `${actor.state} ${actor.at}` || actor.state === "moving") return;
     if (actor.again) board.events.push({ what: "readsAgain", name: actor.name, value: actor.read });
     actor.again = false;
     board.events.push(happened(actor));
   });
+  await seeLoss(target, before);
   for (const actor of actors) if (actor.state === "idle" || actor.state === "done") actor.token = undefined;
   if (!board.audit && actors.some((actor) => actor.state === "done") && actors.every((actor) => actor.state === "done"))
     await judge(target);
+}
+
+// After a write: does the ledger show a loss?
+async function seeLoss(target, before) {
+  const { actors, moves } = board;
+  if (moves.lost !== undefined || !actors.some(({ state, at }, i) => at === "committed" && before[i] !== `${state} ${at}`)) return;
+  const { n } = moves, { forks } = await target.audit();
+  if (forks.length) moves.lost = n;
 }
 
 // The round is over: what the ledger says, and what can be said of the way there.
@@ -248,6 +274,7 @@ function listenToUser() {
     restart();
   });
   $("find").addEventListener("click", find);
+  $("back").addEventListener("click", () => backTo(board.moves.list.length - 1));
   $("vanish").addEventListener("click", safely(async () => {
     await board.target.freeLock();
     board.events.push({ what: "vanished" });
@@ -255,6 +282,7 @@ function listenToUser() {
   }));
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Backspace") return void backTo(board.moves.list.length - 1);
     const actor = board.actors.find((one) => one.name === event.key.toUpperCase());
     if (actor) move(actor);
   });

@@ -1,4 +1,5 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
+import { LEASE } from "./moves.js";
 import { number, problem, text, translate } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
@@ -6,7 +7,10 @@ const CAPTIONS = { guard: "guard", fence: "fenceOn", lease: "leaseA", actors: "a
 // After these it is not known whether the request changed anything.
 const UNKNOWN = new Set(["noAnswer", "unavailable", "internal", "request-timeout"]);
 
-export function build(board, onMove) {
+let onBack = () => {};
+
+export function build(board, onMove, backTo) {
+  onBack = backTo;
   $("actors").replaceChildren(...board.actors.map((actor) => {
     const root = $("actor").content.cloneNode(true).firstElementChild;
     translate(root);
@@ -66,7 +70,7 @@ function drawWorld({ row, lock, actors }) {
 // Its own lesson only where the facts that make it true hold.
 function lessonOf({ said, changed }, exercise, lost) {
   const holds = (fact) => said.some(({ id }) => id === fact);
-  if (exercise.shows.every(holds)) return text(`${exercise.id}.lesson`);
+  if (exercise.shows.every(holds)) return text(`level.${exercise.id}.lesson`);
   if (exercise.loses && !lost) return text("harmless");
   return changed.length ? text("changed", { names: changed.map((name) => text(CAPTIONS[name])).join(", ") }) : "";
 }
@@ -105,6 +109,34 @@ function list(root, lines) {
   root.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
 }
 
+const nameOfMove = (who) => (who === LEASE ? text("level.lease") : who);
+const listOf = ([one, ...rest]) => (rest.length ? text("level.list", { one, rest: listOf(rest) }) : one);
+
+// What all orders together are known to do is so of the level's own settings only.
+function countOf({ moves: { n, lost }, audit, changed }, { fewest, losing, schedules, begins }) {
+  if (lost !== undefined && !changed.length && losing) return text("level.won", { n: lost, fewest });
+  if (changed.length) return text("level.only", { n });
+  if (losing) return text("level.count", { n, fewest });
+  if (!audit) return text("level.count-open", { n });
+  return begins ? text("level.none-after", { n: schedules, begins: listOf([...begins].map(nameOfMove)) })
+    : text("level.none", { n: schedules });
+}
+
+// The moves as buttons: each leads back to before it.
+function drawMoves(board, exercise) {
+  const { list, replays } = board.moves, count = countOf(board, exercise);
+  if ($("count").textContent !== count) $("count").textContent = count;
+  $("back").disabled = replays || !list.length;
+  const shown = list.map(nameOfMove);
+  if ([...$("moves").children].map((made) => made.textContent).join() === shown.join()) return;
+  $("moves").replaceChildren(...shown.map((name, k) => {
+    const item = document.createElement("li"), button = item.appendChild(document.createElement("button"));
+    Object.assign(button, { type: "button", textContent: name, title: text("level.to", { move: name }) });
+    button.addEventListener("click", () => onBack(k));
+    return item;
+  }));
+}
+
 export function drawFound({ found }) {
   $("found").textContent = found ? text(found.what, found.values) : "";
   $("found").dataset.state = found?.state ?? "";
@@ -118,7 +150,8 @@ export function draw(board, exercise) {
   drawWorld(board);
   drawVerdict(board, exercise);
   list($("log"), board.events.map(lineOf));
-  $("task").textContent = text(`${exercise.id}.task`);
-  $("hint").textContent = text(`${exercise.id}.hint`);
+  $("task").textContent = text(`level.${exercise.id}.task`);
+  $("hint").textContent = text(`level.${exercise.id}.hint`);
+  drawMoves(board, exercise);
   drawFound(board);
 }

@@ -130,7 +130,7 @@ static void money_lost_step_by_step_is_told_accessibly(void **state)
     (void)state;
     assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     json_decref(browser_run(browser, "document.getElementById('help').open = true;"));
-    for (int step = 0; step < 12; step++) { /* A and B in turn: both read before either writes */
+    for (int step = 0; step < 6; step++) { /* A and B in turn: both read before either writes */
         char button[100], ready[200];
         snprintf(button, sizeof button, "[data-name=%s] .move", step % 2 == 0 ? "A" : "B");
         snprintf(ready, sizeof ready, "document.querySelector('%s')?.disabled === false", button);

@@ -19,12 +19,12 @@ static void without_a_lock_two_buy_the_last_piece(void **state)
 {
     (void)state;
     GO("ex=last-piece&lang=en");
-    MOVES("A", "waiting", "acquired", "read");
-    MOVES("B", "waiting", "acquired", "read");
+    MOVE("A", "decided");
+    MOVE("B", "decided");
     WORLD("value", "1");
-    MOVES("A", "decided", "committed", "accepted");
+    MOVES("A", "committed", "accepted");
     WORLD("value", "0");
-    MOVES("B", "decided", "committed", "accepted");
+    MOVES("B", "committed", "accepted");
     WORLD("value", "0");
     VERDICT("bad", "Oversold by 1: the accepted orders leave −1, the row says 0");
     VERDICT("bad", "both sold it");
@@ -36,14 +36,13 @@ static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **st
 {
     (void)state;
     GO("ex=last-piece-locked&lang=en");
-    MOVES("A", "waiting", "acquired", "read");
+    MOVE("A", "decided");
     WORLD("holder", "A");
-    MOVES("B", "waiting");
     browser_type(browser, "b");
     STATE("B", "waiting");
-    MOVES("A", "decided", "committed", "accepted");
+    MOVES("A", "committed", "accepted");
     STATE("B", "held");
-    MOVES("B", "read", "decided", "committed", "refused");
+    MOVES("B", "committed", "refused");
     assert_true(page_picture("steps-sold-out", 1280, 720));
     assert_true(browser_is(browser, "/writes that it is refused/.test(document.getElementById("
                                     "'log').textContent) && document.querySelector("

@@ -29,7 +29,7 @@ static bool waits(const char *who)
     return browser_is(browser, state);
 }
 
-/* "A waiting acquired read": a key for each of these. "queued": it has to wait for the lock.
+/* "A committed accepted": a key for each of these. "queued": it has to wait for the lock.
  * "free": the lock ends by itself. */
 static void play(const char *move)
 {
@@ -56,7 +56,7 @@ static bool is_lesson_told(const char *id)
     char script[300];
     snprintf(script, sizeof script,
              "return import('/web/words_en.js').then(({ words }) => document.getElementById("
-             "'verdict').textContent.includes(words.exercises['%s.lesson']));",
+             "'verdict').textContent.includes(words.levels['level.%s.lesson']));",
              id);
     json_t *told = browser_run(browser, script);
     const bool is_told = json_is_true(told);

@@ -211,32 +211,32 @@ static void each_text_shows_what_it_says_and_each_scene_is_asked_about(void **st
 /* -- exercises ----------------------------------------------------------------------------------
  */
 
-/* The exercises of the live page, in its order, under its titles. */
+/* The levels that the live page plays, in its order, under its titles. */
 static void the_exercises_are_those_of_the_live_page(void **state)
 {
+    static const char *const files[] = {"levels.en.json", "levels.zh.json"};
     const json_t *exercises = json_object_get(teach, "exercises");
-    const char *list = teach_site_source("app/page/web/exercises.js");
-    size_t n = 0;
+    json_t *all = json_loads(web_find("levels.json"), 0, NULL), *level;
+    size_t i, n = 0;
     (void)state;
-    for (const char *next = list; (next = strstr(next, "{ id: \"")) != NULL; n++) {
-        char id[64];
-        assert_int_equal(sscanf(next, "{ id: \"%63[^\"]", id), 1);
-        assert_string_equal(text_of(json_array_get(exercises, n), "id"), id);
-        next++;
-    }
-    assert_int_equal(n, json_array_size(exercises));
-    for (int language = 0; language < HAZARD_LANGUAGES; language++) {
-        const char *words = teach_site_source(language == EN ? "app/page/web/words_en.js"
-                                                             : "app/page/web/words_zh.js");
-        for (size_t i = 0; i < n; i++) {
-            const json_t *one = json_array_get(exercises, i);
-            char title[300];
-            snprintf(title, sizeof title, "\"%s.title\": \"%s\"", text_of(one, "id"),
-                     at(json_object_get(one, "title"), (size_t)language));
-            if (strstr(words, title) == NULL)
-                fail_msg("the live page has no %s", title);
+    json_array_foreach(json_object_get(all, "levels"), i, level)
+    {
+        if (json_object_get(level, "points") == NULL)
+            continue;
+        const json_t *one = json_array_get(exercises, n++);
+        assert_string_equal(text_of(one, "id"), text_of(level, "id"));
+        for (int language = 0; language < HAZARD_LANGUAGES; language++) {
+            json_t *words = json_loads(web_find(files[language]), 0, NULL);
+            char title[100];
+            snprintf(title, sizeof title, "level.%s.title", text_of(one, "id"));
+            assert_string_equal(text_of(words, title),
+                                at(json_object_get(one, "title"), (size_t)language));
+            json_decref(words);
         }
     }
+    assert_int_equal(n, json_array_size(exercises));
+    assert_true(n > 8);
+    json_decref(all);
 }
 
 /* -- the pages ----------------------------------------------------------------------------------

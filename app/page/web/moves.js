@@ -1,0 +1,43 @@
+// The moves of a round: how many they were, and the same moves once more on a new row, so that another
+// can be taken in the place of one of them.
+export const LEASE = "L"; // the end of A's lease: it takes time, and is nobody's move
+
+const LOOK_MS = 30, STAND_MS = 60000;
+
+export class Moves {
+  constructor() {
+    this.list = [];
+    this.lost = undefined; // how many were made when the ledger showed a loss
+    this.replays = false;
+  }
+
+  get n() {
+    return this.list.filter((who) => who !== LEASE).length;
+  }
+
+  // So many of the list once more. board: {actors, lock}. refresh() looks at it, move(actor) moves.
+  async replay(list, board, refresh, move) {
+    this.replays = true;
+    try {
+      for (const who of list) {
+        const actor = board.actors.find(({ name }) => name === who), a = board.actors[0];
+        if (who === LEASE) await this.until(refresh, () => board.lock?.token !== a.token);
+        else {
+          await this.until(refresh, () => actor.movable);
+          await move(actor);
+        }
+        await this.until(refresh, () => board.actors.every(({ state }) => state !== "moving"));
+      }
+    } finally {
+      this.replays = false;
+    }
+  }
+
+  async until(refresh, holds) {
+    const end = performance.now() + STAND_MS;
+    for (await refresh(); !holds(); await refresh()) {
+      if (performance.now() > end) throw new Error("a request came nowhere");
+      await new Promise((later) => setTimeout(later, LOOK_MS));
+    }
+  }
+}
