@@ -38,8 +38,9 @@ static const char style[] =
     "overflow:auto;z-index:9;box-shadow:0 0 0 100vmax #0008;padding:8px 28px}\n"
     ".close{float:right;font-size:1.2rem;margin-top:1.4rem}\n"
     "[lang=zh]{color:var(--soft)}\n"
-    "svg .held{fill:var(--good);opacity:.55}svg .dot{fill:var(--ink)}\n"
-    "svg{max-width:1000px}\n"
+    ".trace{list-style:none;padding:0;font-variant-numeric:tabular-nums}"
+    ".trace li{display:grid;grid-template-columns:6rem 5rem 1fr;gap:0 1rem}"
+    ".trace time{color:var(--soft);text-align:right}\n"
     "@page{size:A3 landscape;margin:10mm}\n"
     "@media print{.run,.run:target{display:block;position:static;break-before:page}"
     ".close{display:none}.frame{max-height:none;overflow:visible;break-inside:auto;border:0}"
@@ -173,28 +174,6 @@ static void paragraph(const char *label, const char *const *text, FILE *out)
     fputs("</span></p>\n", out);
 }
 
-static void write_fork(const struct lab_result *result, FILE *out)
-{
-    fputs("<h3>Two rows of the ledger that contradict each other</h3>"
-          "<table><thead><tr><th>request</th><th>instance</th><th>version read</th><th>before</th>"
-          "<th>after</th></tr></thead><tbody>\n",
-          out);
-    for (int i = 0; i < 2; i++) {
-        const struct ledger_row *row = &result->outcome.fork[i];
-        char before[TEXT_MAX], after[TEXT_MAX];
-        fputs("<tr><td>", out);
-        html_text(out, row->txn_id);
-        fputs("</td><td>", out);
-        html_text(out, row->instance);
-        fprintf(out, "</td><td>%lld</td><td>%s</td><td>%s</td></tr>\n",
-                (long long)row->version_before, text_count(before, row->before),
-                text_count(after, row->after));
-    }
-    fputs("</tbody></table><p class='note'>Both changes started from the same version, so one of "
-          "the two is lost.</p>\n",
-          out);
-}
-
 /* What happened in this run, as it was recorded. */
 static void write_facts(const struct lab_result *result, FILE *out)
 {
@@ -228,11 +207,11 @@ static void write_run(const struct lab_result *result, int index, FILE *out)
             result->runs, result->took_effect);
     write_facts(result, out);
     paragraph("What can go wrong.", result->hazard->story, out);
-    hazard_html_lanes(result, out);
-    fputs("<p class='note'>A bar on a lane: this actor believes that it holds the lock.</p>\n",
-          out);
-    if (o->has_fork)
-        write_fork(result, out);
+    hazard_html_trace(result, out);
+    if (o->has_fork) {
+        fputs("<h3>Two rows of the ledger that contradict each other</h3>", out);
+        html_fork(o->fork, out);
+    }
     paragraph("Warning.", result->hazard->warning, out);
     paragraph("What helps.", result->hazard->fix, out);
     fputs("</section>\n", out);
@@ -253,15 +232,17 @@ static void write_legend(FILE *out)
 void lab_report_to_html(const struct lab_report *report, FILE *out)
 {
     int mismatches = lab_mismatches(report), not_run = lab_not_run(report);
-    fprintf(out,
-            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-            "<meta name='viewport' content='width=device-width,initial-scale=1'>"
-            "<title>The hazard lab: failures and guards</title><style>\n%s%s</style></head>"
-            "<body id='top'><main><h1>Every lock made to fail</h1>\n"
-            "<p>Real servers, the real service, one fault at a named point; the outcome is counted "
-            "from the ledger. Choose a cell to see its run.</p>\n"
-            "<p class='headline%s'>",
-            html_style, style, mismatches == 0 && not_run == 0 ? "" : " bad");
+    fprintf(
+        out,
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+        "<title>The hazard lab: failures and guards</title><style>\n%s%s</style></head>"
+        "<body id='top'><main><h1>Every lock made to fail</h1>\n"
+        "<p>Real servers, the real service, one fault at a named point; the outcome is counted "
+        "from the ledger. Choose a cell to see its run. <code>make site</code> plays it step by "
+        "step.</p>\n"
+        "<p class='headline%s'>",
+        html_style, style, mismatches == 0 && not_run == 0 ? "" : " bad");
     if (not_run > 0)
         fprintf(out, "Incomplete, %d not run: ", not_run);
     fprintf(out, "%d case%s, %d not as expected</p>\n", report->n_results,

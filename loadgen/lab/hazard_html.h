@@ -4,7 +4,7 @@
 
 #include "hazard_report.h"
 
-/* hazard_html_lanes.c: the run that is shown, as a picture. */
-void hazard_html_lanes(const struct lab_result *result, FILE *out);
+/* hazard_html_trace.c: the run that is shown, as a list. */
+void hazard_html_trace(const struct lab_result *result, FILE *out);
 
 #endif

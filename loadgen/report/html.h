@@ -54,8 +54,8 @@ void html_curves(const struct html_curves *curves, FILE *out);
  * first of them. */
 void html_time(const struct report *report, const struct run *first, FILE *out);
 
-/* html_lanes.c: the two contradicting writes as a swim-lane picture. */
-void html_lanes(const struct run *run, FILE *out);
+/* html_fork.c: two rows of the ledger that start from one version. */
+void html_fork(const struct ledger_row fork[2], FILE *out);
 
 /* Writes text escaped. */
 void html_text(FILE *out, const char *text);

@@ -247,7 +247,7 @@ static void draw_example(const struct run *run, FILE *out)
     report_counterexample(run, sentence, sizeof sentence);
     html_text(out, sentence);
     fprintf(out, "</p>\n<div class='card'>\n");
-    html_lanes(run, out);
+    html_fork(run->counterexample, out);
     fprintf(out, "</div>\n");
 }
 

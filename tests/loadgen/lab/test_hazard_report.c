@@ -112,17 +112,17 @@ static void mismatch_is_the_verdict(void **state)
 
 static struct lab_result fenced;
 
-static void write_lanes(FILE *out)
+static void write_trace(FILE *out)
 {
-    hazard_html_lanes(&fenced, out);
+    hazard_html_trace(&fenced, out);
 }
 
-static void expect_in_lanes(const char *text, bool there)
+static void expect_in_trace(const char *text, bool there)
 {
-    char *svg = written(write_lanes);
-    if ((strstr(svg, text) != NULL) != there)
-        fail_msg("%s%s in\n%s", text, there ? " is not" : "", svg);
-    free(svg);
+    char *list = written(write_trace);
+    if ((strstr(list, text) != NULL) != there)
+        fail_msg("%s%s in\n%s", text, there ? " is not" : "", list);
+    free(list);
 }
 
 static void refused_write_names_the_fence_that_refused_it(void **state)
@@ -138,17 +138,16 @@ static void refused_write_names_the_fence_that_refused_it(void **state)
     };
     fenced = (struct lab_result){
         .fence = true, .events = events, .n_events = sizeof events / sizeof events[0]};
-    expect_in_lanes("rejected: fence 1 &lt; 2", true);
+    expect_in_trace("rejected: fence 1 &lt; 2", true);
     strcpy(events[1].point, "decided"); /* it saw for itself that its lease was over */
-    expect_in_lanes("fence 1", false);
-    expect_in_lanes("rejected", true);
+    expect_in_trace("fence 1", false);
+    expect_in_trace("rejected", true);
     strcpy(events[1].point, "checked");
     events[2].fence = 1;
-    expect_in_lanes("fence 1", false);
+    expect_in_trace("fence 1", false);
 }
 
-/* No event is left out for want of a lane. */
-static void everybody_who_acts_has_a_lane(void **state)
+static void everybody_who_acts_is_told(void **state)
 {
     (void)state;
     struct run_event events[] = {
@@ -165,7 +164,7 @@ static void everybody_who_acts_has_a_lane(void **state)
     };
     fenced = (struct lab_result){.events = events, .n_events = sizeof events / sizeof events[0]};
     for (int i = 0; i < fenced.n_events; i++)
-        expect_in_lanes(events[i].point, true);
+        expect_in_trace(events[i].point, true);
 }
 
 static void write_page(FILE *out)
@@ -197,7 +196,7 @@ int main(void)
         cmocka_unit_test(mismatch_is_the_verdict),
         cmocka_unit_test(columns_are_in_the_catalogue_s_order),
         cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
-        cmocka_unit_test(everybody_who_acts_has_a_lane),
+        cmocka_unit_test(everybody_who_acts_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,19 @@ static void page_needs_nothing_from_elsewhere_and_escapes(void **state)
     free(page);
 }
 
+static void proof_of_a_lost_update_is_two_rows_from_one_version(void **state)
+{
+    (void)state;
+    add_run(&workload_sale, "none", false);
+    lose(&report->runs[0]);
+    char *page = written(report_to_html);
+    const char *proof = strstr(page, "Proof: how");
+    assert_non_null(proof);
+    assert_non_null(strstr(proof, "<td>63</td><td>37</td><td>36</td>"));
+    assert_non_null(strstr(proof, "Both changes started from the same version"));
+    free(page);
+}
+
 static void chart_and_table_of_the_page_have_one_p99(void **state)
 {
     (void)state;
@@ -73,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(page_needs_nothing_from_elsewhere_and_escapes),
+        TEST(proof_of_a_lost_update_is_two_rows_from_one_version),
         TEST(chart_and_table_of_the_page_have_one_p99),
         TEST(text_behind_the_longest_bar_stays_on_the_picture),
         TEST(lock_time_beyond_the_last_bucket_is_more_than_its_bound),
