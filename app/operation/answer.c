@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +12,6 @@
 enum { ROOM_STEP = 128 }; /* so that a body which is kept seldom has to grow */
 
 void *(*answer_realloc)(void *at, size_t size) = realloc;
-
-void op_answer(struct op *op, int status, const char *format, ...)
-{
-    struct answer *answer = &op->answer;
-    va_list args;
-    va_start(args, format);
-    const bool whole = answer_vprint(answer, format, args);
-    va_end(args);
-    if (!whole) {
-        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
-        return;
-    }
-    answer->status = status;
-    answer->problem = PROBLEM_NONE;
-    answer->decided = true;
-    answer->version = 0;
-}
 
 void op_answer_json(struct op *op, json_t *document)
 {
@@ -66,7 +50,7 @@ static bool grow(struct answer *answer, size_t needed)
     return true;
 }
 
-bool answer_vprint(struct answer *answer, const char *format, va_list args)
+static bool vprint(struct answer *answer, const char *format, va_list args)
 {
     va_list again;
     if (answer->body == NULL && !grow(answer, ROOM_STEP))
@@ -85,11 +69,28 @@ bool answer_vprint(struct answer *answer, const char *format, va_list args)
     return whole;
 }
 
+void op_answer(struct op *op, int status, const char *format, ...)
+{
+    struct answer *answer = &op->answer;
+    va_list args;
+    va_start(args, format);
+    const bool whole = vprint(answer, format, args);
+    va_end(args);
+    if (!whole) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
+    answer->status = status;
+    answer->problem = PROBLEM_NONE;
+    answer->decided = true;
+    answer->version = 0;
+}
+
 bool answer_print(struct answer *answer, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const bool whole = answer_vprint(answer, format, args);
+    const bool whole = vprint(answer, format, args);
     va_end(args);
     return whole;
 }

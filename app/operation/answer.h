@@ -4,7 +4,6 @@
 
 #include "op.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 
 /* Makes op's answer a success: status and a JSON text of at most DB_BODY_MAX bytes. Without memory
@@ -31,7 +30,6 @@ void op_replay(struct op *op, const db_answer *stored);
  * False: no memory, and the body is empty. */
 bool answer_print(struct answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool answer_vprint(struct answer *answer, const char *format, va_list args);
 /* Takes over a malloc()ed body. */
 void answer_take(struct answer *answer, char *body);
 /* Ends the body, if there is one, with a newline: a terminal's prompt then begins a line. Not

@@ -141,7 +141,8 @@ static void sent(struct load_thread *thread, struct connection *connection)
         wake_later(thread, connection, wait_us);
 }
 
-int64_t load_sending_deadline_us(const struct load_thread *thread, int64_t sent_us)
+/* The deadline of the answer to a request sent at sent_us. */
+static int64_t answer_deadline_us(const struct load_thread *thread, int64_t sent_us)
 {
     int64_t deadline_us = sent_us + thread->options->timeout_ms * 1000;
     return deadline_us < thread->latest_us ? deadline_us : thread->latest_us;
@@ -155,7 +156,7 @@ static bool advance(struct load_thread *thread, struct connection *connection)
     connection->sending = connection->behind[0];
     memmove(connection->behind, connection->behind + 1,
             --connection->n_behind * sizeof *connection->behind);
-    connection->deadline_us = load_sending_deadline_us(thread, connection->sending.sent_us);
+    connection->deadline_us = answer_deadline_us(thread, connection->sending.sent_us);
     return true;
 }
 
@@ -315,7 +316,7 @@ static void start(struct load_thread *thread, struct connection *connection,
     *into = *sending;
     into->sent_us = thread->now_us;
     if (!pipelined) {
-        connection->deadline_us = load_sending_deadline_us(thread, thread->now_us);
+        connection->deadline_us = answer_deadline_us(thread, thread->now_us);
         load_thread_await(thread, connection);
     }
     load_sending_event(thread, connection,

@@ -65,8 +65,6 @@ void load_thread_move(struct connection *connection, struct connection_list *lis
  * request was pipelined before other connections sent theirs. */
 void load_thread_await(struct load_thread *thread, struct connection *connection);
 
-/* The deadline of the answer to a request sent at sent_us. */
-int64_t load_sending_deadline_us(const struct load_thread *thread, int64_t sent_us);
 /* A connection that can take a request now; NULL: none. */
 struct connection *load_sending_free(const struct load_thread *thread);
 /* May a new request begin? In closed mode, a request that waits for a retry still counts as under

@@ -250,7 +250,8 @@ static const char *verdict_key(const json_t *record)
                                                : "verdict.slow";
 }
 
-void exhibit_verdict(const struct page *page, const json_t *record)
+/* One sentence on what came of it. */
+static void write_verdict(const struct page *page, const json_t *record)
 {
     json_t *args = outcome_args(record);
     words_fill(words_get(page->words, verdict_key(record)), args, page->out);
@@ -356,7 +357,7 @@ void exhibit_write(const struct page *page, const json_t *record, const struct s
     for (size_t i = 0; i < json_array_size(json_object_get(record, "timeline")); i++)
         write_event(page, record, scene, bound, i);
     fprintf(page->out, "</ol>\n<p class=\"verdict %s\">", text_of(record, "observed"));
-    exhibit_verdict(page, record);
+    write_verdict(page, record);
     fputs("</p></div></div>\n", page->out);
     write_data(page, record);
 }

@@ -22,7 +22,4 @@ const char *exhibit_sign(const char *outcome);
 /* The sign as a link to the run, for pages at the top of a language. */
 void exhibit_link(const struct page *page, const json_t *record);
 
-/* One sentence on what came of it. */
-void exhibit_verdict(const struct page *page, const json_t *record);
-
 #endif

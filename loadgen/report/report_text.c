@@ -17,7 +17,7 @@ struct table {
     const char *colors[REPORT_RUNS_MAX + 1];                /* of the verdict's cell */
 };
 
-void report_paint(const struct report_paper *paper, const char *color, const char *text)
+static void paint(const struct report_paper *paper, const char *color, const char *text)
 {
     if (paper->color)
         fprintf(paper->out, "%s%s" COLOR_OFF, color, text);
@@ -34,7 +34,7 @@ void report_say(const struct report_paper *paper, const char *color, const char 
     va_end(args);
     text_wrap(wrapped, sizeof wrapped, line, 4);
     if (color != NULL)
-        report_paint(paper, color, wrapped);
+        paint(paper, color, wrapped);
     else
         fputs(wrapped, paper->out);
     fputc('\n', paper->out);
@@ -57,9 +57,9 @@ static void print_table(const struct table *table)
                      table->cells[row][column]);
             fputs(column == 0 ? "" : "  ", table->paper.out);
             if (row == 0)
-                report_paint(&table->paper, COLOR_DIM, cell);
+                paint(&table->paper, COLOR_DIM, cell);
             else if (column == 1)
-                report_paint(&table->paper, table->colors[row], cell);
+                paint(&table->paper, table->colors[row], cell);
             else
                 fputs(cell, table->paper.out);
         }

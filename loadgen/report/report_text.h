@@ -15,7 +15,6 @@ struct report_paper {
     bool color;
 };
 
-void report_paint(const struct report_paper *paper, const char *color, const char *text);
 /* Writes one line, wrapped at a terminal's 80 columns. color NULL: plain. */
 void report_say(const struct report_paper *paper, const char *color, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -221,7 +221,7 @@ void torture_plan_draw(struct torture_plan *ret, uint64_t seed, const struct tor
 
 /* -- for people -------------------------------------------------------------------------------- */
 
-const char *torture_topology_text(enum torture_topology topology)
+static const char *topology_text(enum torture_topology topology)
 {
     static const char *const texts[] = {[SINGLE] = "single",
                                         [SENTINEL] = "sentinel",
@@ -234,8 +234,7 @@ const char *torture_topology_text(enum torture_topology topology)
 void torture_settings_print(const struct torture_settings *is, FILE *out)
 {
     fprintf(out, "%-18s %-8s %u on %-8s lease %5u  fence %-5s lanes %-3s batch %3u turns %u",
-            is->guard->name,
-            is->guard->servers == SERVERS_NONE ? "-" : torture_topology_text(is->topology),
+            is->guard->name, is->guard->servers == SERVERS_NONE ? "-" : topology_text(is->topology),
             is->instances, is->postgres ? "postgres" : "sqlite", is->lease_ms,
             !torture_is_fenced(is) ? "-"
             : is->fence_database   ? "store"

@@ -164,7 +164,6 @@ bool torture_is_fenced(const struct torture_settings *is);
 void torture_settings_print(const struct torture_settings *is, FILE *out);
 /* Settings and strikes, a line each. */
 void torture_plan_print(const struct torture_plan *plan, FILE *out);
-const char *torture_topology_text(enum torture_topology topology);
 
 /* A stream of random numbers. */
 uint32_t torture_below(uint64_t *state, uint32_t n);

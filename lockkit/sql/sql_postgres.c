@@ -147,8 +147,10 @@ static int take_number(void *arg, const lk_sql_row *row)
     return 1;
 }
 
-lk_status lk_pg_pool_settle(lk_pg_pool *pool, int statement)
+/* lk_sql_settle() of what lk_pg_pool_run() called unknown. */
+static lk_status settle(void *self, int statement)
 {
+    lk_pg_pool *pool = self;
     int process;
     while ((process = first_unknown(pool)) != 0) {
         int64_t ended = 1; /* no row: there is no such session */
@@ -216,11 +218,6 @@ static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_e
                      void *arg)
 {
     return lk_pg_pool_run(self, statement, args, each, arg);
-}
-
-static lk_status settle(void *self, int statement)
-{
-    return lk_pg_pool_settle(self, statement);
 }
 
 static const char *const schemes[] = {"postgres://", "postgresql://", NULL};

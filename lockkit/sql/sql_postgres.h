@@ -103,7 +103,4 @@ void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn); /* disconnects */
 /* One statement on any connection; returns as lk_sql_run(). */
 lk_status lk_pg_pool_run(lk_pg_pool *pool, int statement, const lk_sql_arg *args, lk_sql_each *each,
                          void *arg);
-/* lk_sql_settle() of what lk_pg_pool_run() called unknown. */
-lk_status lk_pg_pool_settle(lk_pg_pool *pool, int statement);
-
 #endif

@@ -6,8 +6,9 @@
 
 /* -- names ------------------------------------------------------------------------------------ */
 
-void lk_zk_contender_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe,
-                          const lk_hold *hold)
+/* "ROOT/KEY/_c_TOKEN-LABEL": what a contender's node is created as; with its number, what it is. */
+static void contender_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe,
+                           const lk_hold *hold)
 {
     char prefix[LK_ZK_PATH_MAX];
     lk_zk_key_path(path, recipe->root, hold->key);
@@ -18,7 +19,7 @@ void lk_zk_contender_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe,
 
 void lk_zk_own_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe, const lk_hold *hold)
 {
-    lk_zk_contender_path(path, recipe, hold);
+    contender_path(path, recipe, hold);
     size_t length = strlen(path);
     snprintf(path + length, LK_ZK_PATH_MAX - length, "%010d", (int)lk_zk_sequence_of(hold));
 }
@@ -117,7 +118,7 @@ static lk_status enqueue(const lk_zk_turn *turn, lk_hold *hold, lk_zk_answer *an
     char path[LK_ZK_PATH_MAX];
     int32_t sequence;
     lk_zk_make_token_unique(turn->zk, hold);
-    lk_zk_contender_path(path, recipe, hold);
+    contender_path(path, recipe, hold);
     lk_zk_set_node(hold, turn->epoch, LK_ZK_NO_SEQUENCE);
     lk_status status = lk_zk_create_in(turn, path, hold->token, ZOO_EPHEMERAL_SEQUENTIAL, answer);
     if (status == LK_OK && (answer->code != ZOK || !lk_zk_parse_sequence(answer->text, &sequence)))

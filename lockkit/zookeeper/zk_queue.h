@@ -41,9 +41,7 @@ lk_status lk_zk_queue_force_release(void *self, const char *key);
  * number; NULL: none does. */
 const char *lk_zk_blocker(const lk_zk_recipe *recipe, const lk_zk_answer *names, lk_mode mode,
                           int32_t sequence);
-/* "ROOT/KEY/_c_TOKEN-LABEL": what a contender's node is created as; with its number, what it is. */
-void lk_zk_contender_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe,
-                          const lk_hold *hold);
+/* The path of a hold's own node, with its number. */
 void lk_zk_own_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe, const lk_hold *hold);
 
 #endif

@@ -81,7 +81,7 @@ static bool owner(const lk_provider_info *guard)
     lk_client *client = world_client(guard->name, NULL);
     lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
     int64_t lease_ms = has(guard, LK_CAP_SERVER_CLOCK) ? CLAIM_LEASE_MS : 0;
-    assert_int_equal(world_acquire(client, CLAIM_KEY, lease_ms, 0, &a), LK_OK);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, lease_ms, CLAIM_GRACE_MS, &a), LK_OK);
     end_lock(guard, &hooked);
     assert_int_equal(world_acquire(ahead, CLAIM_KEY, 0, CLAIM_LONG_MS, &b), LK_OK);
     lk_release(&a);
