@@ -18,7 +18,8 @@ const char *const lab_point_names[OP_POINT_COUNT] = {
 /* The operation that this thread runs. The points of a lock do not know it. */
 static _Thread_local struct {
     char key[OP_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
-    struct guard_lease lease; /* of the locks it takes; 0: as configured */
+    char resource[DB_RESOURCE_MAX + 1]; /* of an order or a change; "" */
+    struct guard_lease lease;           /* of the locks it takes; 0: as configured */
     bool waited; /* its wait is traced: a polling waiter passes these points many times */
 } current;
 
@@ -39,17 +40,17 @@ static void begin(const struct op *op)
         snprintf(current.key, sizeof current.key, "close:%s", op->id);
     snprintf(current.request_id, sizeof current.request_id, "%s", op->request_id);
     snprintf(current.user, sizeof current.user, "%s", op->other);
+    current.resource[0] = '\0';
+    if (op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_STOCK)
+        resource_name(current.resource, "item", op->id);
+    else if (op->kind == OP_CHANGE_BALANCE)
+        resource_name(current.resource, "account", op->id);
 }
 
 /* Applies the terms of this operation: in a lesson a wait may be longer than the service's. */
 static void set_terms(struct op *op)
 {
-    char resource[DB_RESOURCE_MAX + 1] = "";
-    if (op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_STOCK)
-        resource_name(resource, "item", op->id);
-    else if (op->kind == OP_CHANGE_BALANCE)
-        resource_name(resource, "account", op->id);
-    const struct lab_terms terms = lab_terms_of(current.key, current.request_id, resource);
+    const struct lab_terms terms = lab_terms_of(current.key, current.request_id, current.resource);
     current.lease = (struct guard_lease){.lease_ms = terms.lease_ms, .renewed = terms.watchdog};
     if (terms.wait_ms != 0)
         op->deadline_us = now_us() + terms.wait_ms * 1000;
@@ -89,6 +90,7 @@ static void at_op_point(struct op *op, enum op_point point)
         .request_id = current.request_id,
         .user = current.user,
         .lock = "",
+        .resource = current.resource,
         .value = op->shown_value,
         .fence = op->shown_fence,
         .has_value = shows_value(op, point),
@@ -104,7 +106,8 @@ static void at_lock_point(void *ctx, const char *point, const char *lock)
                                         .key = current.key,
                                         .request_id = current.request_id,
                                         .user = current.user,
-                                        .lock = lock};
+                                        .lock = lock,
+                                        .resource = ""};
     bool waits = strcmp(point, LK_POINT_WAIT) == 0;
     if (strcmp(point, LK_POINT_TRY) != 0 && !(waits && current.waited))
         lab_trace_add(&passage);

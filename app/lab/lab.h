@@ -4,11 +4,11 @@
  * (seams.h) and a table of routes (extra_routes.h), which main hands over. Without --lab the
  * service has neither. "make LAB=0" builds it without these files.
  *
- *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1}
+ *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","after":0,"count":1}
  *                               as application/json -> 201 {"id":1}
  *                               A request that matches and passes the point from now on is held
- *                               there ("hold", the first `count` of them), or ends the process
- *                               ("kill": SIGKILL), or is counted ("note")
+ *                               there ("hold", `count` of them, when `after` others have passed),
+ *                               or ends the process ("kill": SIGKILL), or is counted ("note")
  *   GET    /v1/lab/pauses       {"pauses":[{"id","point","match","action","passed","n_held",
  *                               "held":["A-1"],"value","fence"}]}: value and fence of the request
  *                               that passed last
@@ -37,11 +37,11 @@
  *                               "value","fence"}]}, t_us on the machine's monotonic clock
  *   DELETE /v1/lab/trace        forgets the events
  *
- * A pause matches by Idempotency-Key, X-Request-Id, user, or the key of the lock ("lock:item:1",
- * at points of the lock and in threads that run no request, such as the watchdog's); "" matches
- * all. Points are those of an operation ("read", see OP_POINT_MAP) and of the lock ("lock.renew",
- * see LK_POINT_*). At "submitted" nobody can be held: the thread that passes it serves these
- * routes.
+ * A pause matches by Idempotency-Key, X-Request-Id, user, the resource ("item:1", at an order's, a
+ * stock change's and a balance's own points), or the key of the lock ("lock:item:1", at points of
+ * the lock and in threads that run no request, such as the watchdog's); "" matches all. Points are
+ * those of an operation ("read", see OP_POINT_MAP) and of the lock ("lock.renew", see LK_POINT_*).
+ * At "submitted" nobody can be held: the thread that passes it serves these routes.
  */
 #ifndef LAB_H
 #define LAB_H

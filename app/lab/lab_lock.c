@@ -73,8 +73,12 @@ static void free_lock(struct op *op, struct guard *guard, lk_client *client)
                        : guard->kind == GUARD_LOCK ? LK_UNAVAILABLE
                                                    : LK_LOST;
     if (status == LK_OK)
-        lab_trace_add(&(struct lab_passage){
-            .point = "lock.freed", .key = "", .request_id = "", .user = "", .lock = key});
+        lab_trace_add(&(struct lab_passage){.point = "lock.freed",
+                                            .key = "",
+                                            .request_id = "",
+                                            .user = "",
+                                            .lock = key,
+                                            .resource = ""});
     if (status == LK_OK || status == LK_LOST)
         op_answer(op, 200, "{\"was_held\":%s}", status == LK_OK ? "true" : "false");
     else

@@ -13,6 +13,7 @@ struct pause {
     int id; /* 0: unused */
     char point[LAB_POINT_MAX + 1], match[OP_KEY_MAX + 1];
     enum lab_action action;
+    int64_t after;        /* requests that pass before it acts */
     int64_t count;        /* requests that it may still hold */
     int64_t passed;       /* requests that matched */
     int64_t round;        /* a new number lets the held requests go */
@@ -36,7 +37,8 @@ static bool matches(const struct pause *pause, const struct lab_passage *passage
         return false;
     return pause->match[0] == '\0' || strcmp(pause->match, passage->key) == 0 ||
            strcmp(pause->match, passage->request_id) == 0 ||
-           strcmp(pause->match, passage->user) == 0 || strcmp(pause->match, passage->lock) == 0;
+           strcmp(pause->match, passage->user) == 0 || strcmp(pause->match, passage->lock) == 0 ||
+           strcmp(pause->match, passage->resource) == 0;
 }
 
 /* Called with the mutex, which it releases while it waits. */
@@ -65,6 +67,8 @@ void lab_pause_pass(const struct lab_passage *passage)
             pause->has_value = true;
         }
         pause->fence = passage->fence;
+        if (pause->passed <= pause->after)
+            continue;
         if (pause->action == LAB_KILL)
             raise(SIGKILL);
         if (pause->action == LAB_HOLD && pause->count > 0)
@@ -73,7 +77,8 @@ void lab_pause_pass(const struct lab_passage *passage)
     pthread_mutex_unlock(&pauses.mutex);
 }
 
-int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t count)
+int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t after,
+                  int64_t count)
 {
     int id = 0;
     pthread_mutex_lock(&pauses.mutex);
@@ -82,8 +87,8 @@ int lab_pause_add(const char *point, const char *match, enum lab_action action, 
         if (pause->id != 0)
             continue;
         id = ++pauses.last_id;
-        *pause =
-            (struct pause){.id = id, .action = action, .count = count, .round = ++pauses.rounds};
+        *pause = (struct pause){
+            .id = id, .action = action, .after = after, .count = count, .round = ++pauses.rounds};
         snprintf(pause->point, sizeof pause->point, "%s", point);
         snprintf(pause->match, sizeof pause->match, "%s", match);
     }

@@ -20,15 +20,18 @@ enum {
 struct lab_passage {
     const char *point, *key, *request_id, *user; /* "" where there is none */
     const char *lock;                            /* "" at an operation's points */
+    const char *resource;                        /* "item:1"; "" where there is none */
     int64_t value, fence;                        /* value: only with has_value */
     bool has_value;
 };
 
 /* lab_pause.c. pass: counted, held until released, or killed. */
 void lab_pause_pass(const struct lab_passage *passage);
-/* The pause's id, or 0 when there are too many. action: one of lab_actions. */
+/* The pause's id, or 0 when there are too many. after: so many that match pass before it acts;
+ * count: so many are held. */
 enum lab_action { LAB_HOLD, LAB_KILL, LAB_NOTE };
-int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t count);
+int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t after,
+                  int64_t count);
 /* The requests held there go on. forget: the pause ends. id 0: all pauses. False: there is no such
  * pause. */
 bool lab_pause_let_go(int id, bool forget);

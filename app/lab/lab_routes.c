@@ -30,14 +30,15 @@ static bool is_point(const char *name)
 static bool add_pause(const struct extra_request *request, struct op *op)
 {
     const char *point = "", *match = "", *action = "hold";
-    json_int_t count = 1;
+    json_int_t after = 0, count = 1;
     json_t *json = parse(request);
-    if (json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?I}", "point", &point, "match",
-                       &match, "action", &action, "count", &count) != 0) {
+    if (json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?I, s?I}", "point", &point,
+                       "match", &match, "action", &action, "after", &after, "count", &count) != 0) {
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   "a pause is {\"point\",\"match\",\"action\",\"count\"}");
-    } else if (!is_point(point) || strlen(match) > OP_KEY_MAX || count < 1) {
-        op_problem(op, PROBLEM_BAD_REQUEST, "no such point, match too long, or count below 1");
+                   "a pause is {\"point\",\"match\",\"action\",\"after\",\"count\"}");
+    } else if (!is_point(point) || strlen(match) > OP_KEY_MAX || after < 0 || count < 1) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "no such point, match too long, after below 0, or count below 1");
     } else if (strcmp(action, "hold") == 0 && strcmp(point, lab_point_names[OP_SUBMITTED]) == 0) {
         op_problem(op, PROBLEM_BAD_REQUEST, "nobody can be held at submitted; hold at waiting");
     } else {
@@ -46,7 +47,7 @@ static bool add_pause(const struct extra_request *request, struct op *op)
                                                              : LAB_NOTE;
         if (what == LAB_NOTE && strcmp(action, "note") != 0)
             op_problem(op, PROBLEM_BAD_REQUEST, "action is hold, kill or note");
-        else if ((count = lab_pause_add(point, match, what, count)) == 0)
+        else if ((count = lab_pause_add(point, match, what, after, count)) == 0)
             op_problem(op, PROBLEM_OVERLOADED, "at most %d pauses", LAB_PAUSES_MAX);
         else
             op_answer(op, 201, "{\"id\":%d}", (int)count);
