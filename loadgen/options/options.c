@@ -29,7 +29,8 @@ enum {
     KEY_LEASE,
     KEY_WATCHDOG,
     KEY_FENCE,
-    KEY_LANES
+    KEY_LANES,
+    KEY_RUN_ID
 };
 
 enum { TOKEN_MAX = 255 };
@@ -175,6 +176,19 @@ static void check_addresses(struct argp_state *state, const struct options *opti
                        options->targets[i].path);
 }
 
+/* Names and keys of the run are made of it; two runs with one name would replay each other. */
+static void take_run_id(struct argp_state *state, const char *text)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    struct options *options = state->input;
+    if (text[0] == '\0' || strlen(text) >= sizeof options->run_id ||
+        text[strspn(text, letters)] != '\0')
+        argp_error(state, "--run-id: '%s' is not 1 to %zu of [A-Za-z0-9_-]", text,
+                   sizeof options->run_id - 1);
+    strcpy(options->run_id, text);
+}
+
 static error_t parse_workload(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -206,7 +220,12 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
     case KEY_TOKEN_FILE:
         options->token_file = arg;
         return 0;
+    case KEY_RUN_ID:
+        take_run_id(state, arg);
+        return 0;
     case ARGP_KEY_END:
+        if (options->run_id[0] != '\0' && (options->n_guards > 1 || options->repeat > 1))
+            argp_error(state, "--run-id names one run: give one guard, and no --repeat");
         check_addresses(state, options);
         add_token(state, options);
         return 0;
@@ -267,6 +286,8 @@ static const struct argp_option workload_options[] = {
     {"pairs", KEY_PAIRS, "N", 0,
      "accounts: tries 1,000 - 200 - 300 so often, until an update is lost (default 0)", 2},
     {"duplicates", KEY_DUPLICATES, "PCT", 0, "Per cent of requests that repeat an earlier one", 2},
+    {"run-id", KEY_RUN_ID, "ID", 0,
+     "Name of the run: part of its items, accounts and keys (default: random)", 2},
     {"repeat", KEY_REPEAT, "N", 0, "Runs all guards N times, in turn: A B A B", 3},
     {"history", KEY_HISTORY, "FILE", 0,
      "Writes each request and each answer as a JSON line; 'loadgen check' reads it", 4},

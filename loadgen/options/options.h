@@ -32,6 +32,8 @@ struct sale_terms {
     enum options_choice fence, lanes;
 };
 
+enum { OPTIONS_RUN_ID_MAX = 16 }; /* bytes, with its NUL */
+
 struct options {
     char command[OPTIONS_COMMAND_MAX]; /* the command line, for reports */
 
@@ -57,7 +59,8 @@ struct options {
 
     int64_t stock, buyers, accounts;
     struct sale_terms terms;
-    int pairs; /* accounts: textbook pairs tried until one loses */
+    char run_id[OPTIONS_RUN_ID_MAX]; /* of the only run; "": random */
+    int pairs;                       /* accounts: textbook pairs tried until one loses */
     double duplicates_pct, abandon_pct;
     bool allow_dropped; /* work that is due and never sent is no error */
 

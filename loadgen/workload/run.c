@@ -235,7 +235,10 @@ static void choose_id(struct run *run)
     uint32_t dice = 0;
     if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
         dice = (uint32_t)(uintptr_t)run;
-    snprintf(run->id, sizeof run->id, "%08x", dice);
+    if (run->options->run_id[0] != '\0')
+        strcpy(run->id, run->options->run_id);
+    else
+        snprintf(run->id, sizeof run->id, "%08x", dice);
 }
 
 static bool expected_safe(const struct options *options, const char *guard, bool claimed)

@@ -15,7 +15,7 @@
 #include "verdict.h"
 
 enum { RUN_DISAGREEMENTS_MAX = 8 };
-enum { RUN_ID_MAX = 16, RUN_BODY_MAX = 400, RUN_KEY_MAX = 64 };
+enum { RUN_ID_MAX = OPTIONS_RUN_ID_MAX, RUN_BODY_MAX = 400, RUN_KEY_MAX = 64 };
 
 /* The textbook's two withdrawals from one account at the same time, tried on fresh accounts. */
 struct textbook {
@@ -71,7 +71,7 @@ enum { RUN_PLACE_MAX = 65 /* text of a place in the ledger */ };
 struct run {
     const struct workload *workload;
     const struct options *options;
-    char id[RUN_ID_MAX]; /* random: part of every name and key of this run */
+    char id[RUN_ID_MAX]; /* random, or --run-id: part of every name and key of this run */
     char guard[OPTIONS_GUARD_TEXT_MAX];
     bool claims_safe;
     int instances;
