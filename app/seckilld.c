@@ -160,7 +160,8 @@ int main(int argc, char **argv)
         limits.grace_ms = -1;
     const struct http_options options = {
         .limits = &limits,
-        .extras = {lab != NULL ? lab->routes : NULL, config.demo ? &demo_routes : NULL},
+        .extras = {lab != NULL ? lab->routes : NULL,
+                   config.demo ? demo_open(config.demo_peers) : NULL},
         .tokens = tokens,
         .events_show_keys = config.lab || config.demo,
     };

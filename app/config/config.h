@@ -32,6 +32,8 @@ struct config {
     int64_t connections_per_address; /* 0: 1000, and any number from loopback */
     char instance[33];               /* name of this instance in ledger rows and answers */
     bool lab, demo;                  /* only on loopback addresses */
+    char
+        demo_peers[CONFIG_TEXT_MAX]; /* --demo-peers: URL[,URL...] of further instances; "": none */
     char lab_slip[32];               /* --lab-slip: this mistake is made on purpose; "": none */
     int64_t max_hold_ms;             /* the watchdog renews no longer than this; 0: ten leases */
     int64_t lab_clock_ms;            /* --lab-clock-ms: the locks' wall clock is ahead by this */

@@ -58,6 +58,8 @@ const struct config_key config_keys[] = {
     {"lab-clock-ms", CONFIG_NUMBER, AT(lab_clock_ms), -86400000, 86400000, "0",
      "with --lab: the locks' clock is ahead by this much"},
     {"demo", CONFIG_FLAG, AT(demo), 0, 0, "off", "demo routes; loopback only"},
+    {"demo-peers", CONFIG_TEXT, AT(demo_peers), 0, 0, "",
+     "with --demo: URL[,URL...] of further instances on this store, for sales over all of them"},
     {"tokens", CONFIG_TEXT, AT(tokens), 0, 0, "",
      "file of bearer tokens: lines ROLE NAME SHA256HEX; see 'seckilld token'"},
     {"operator-token-sha256", CONFIG_TEXT, AT(operator_token_sha256), 0, 0, "",
@@ -234,6 +236,8 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
 
     if (!config.lab && (config.lab_slip[0] != '\0' || config.lab_clock_ms != 0))
         return fail(draft, "lab-slip, lab-clock-ms: only with --lab");
+    if (!config.demo && config.demo_peers[0] != '\0')
+        return fail(draft, "demo-peers: only with --demo");
 
     const int turns = config_key_find("lane-turns", strlen("lane-turns"));
     assert(turns >= 0);

@@ -1,27 +1,20 @@
 #include "demo_sale.h"
 #include "answer.h"
+#include "demo_child.h"
 #include "resource.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <libgen.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { BROKEN_CLAIM = 99, TAIL_MAX = 400, PATH_LONGEST = 4096, ARGS_MAX = 16, ARG_MAX_BYTES = 320 };
+enum { ARGS_MAX = 18, ARG_MAX_BYTES = 700, RUN_ID_LONGEST = 15 };
 
 /* 0 and -1: as the service is configured. */
 struct terms {
     char guard[DB_GUARD_MAX + 1];
+    char run_id[RUN_ID_LONGEST + 1]; /* "": loadgen's own */
     int64_t lease_ms;
     int watchdog, fence, lanes;
 };
@@ -30,18 +23,26 @@ struct wish {
     struct terms sales[DEMO_SALES_MAX];
     size_t n;
     int64_t buyers, stock, connections, rate;
+    int together, spread;
 };
+
+enum run_state { QUEUED, RUNNING, DONE, FAILED };
+static const char *const state_names[] = {
+    [QUEUED] = "queued", [RUNNING] = "running", [DONE] = "done", [FAILED] = "failed"};
 
 static struct {
     int id; /* of the last wish; 0: none yet */
     struct wish wish;
-    char url[ARG_MAX_BYTES - 16];
-    size_t at;              /* index of the current sale */
-    pid_t pid;              /* 0: none runs */
-    int out, err;           /* memory files with its output */
-    char message[TAIL_MAX]; /* why it failed; "" */
-    json_t *reports;        /* of the sales that are done */
-} sale = {.out = -1, .err = -1};
+    char url[ARG_MAX_BYTES - 16]; /* of the instances that sell */
+    struct {
+        enum run_state state;
+        struct demo_child child;
+        json_t *report;                 /* when DONE */
+        char message[DEMO_MESSAGE_MAX]; /* when FAILED */
+    } runs[DEMO_SALES_MAX];
+} sale;
+
+static const char *peers; /* "": none */
 
 struct args {
     char text[ARGS_MAX][ARG_MAX_BYTES];
@@ -49,37 +50,7 @@ struct args {
     size_t n;
 };
 
-/* -- the child --------------------------------------------------------------------------------- */
-
-static bool loadgen_path(char ret[PATH_LONGEST])
-{
-    char self[PATH_LONGEST - 16];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0)
-        return false;
-    self[n] = '\0';
-    snprintf(ret, PATH_LONGEST, "%s/loadgen", dirname(self));
-    return access(ret, X_OK) == 0;
-}
-
-/* Runs in the child. Calls only what is allowed between fork() and exec(). Resets the signals that
- * the service blocks or ignores, and closes the service's sockets. */
-static void exec_loadgen(const char *path, char *const *argv, pid_t parent)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(EXIT_FAILURE);
-    dup2(sale.out, STDOUT_FILENO);
-    dup2(sale.err, STDERR_FILENO);
-    close_range(STDERR_FILENO + 1, ~0U, 0);
-    alarm(DEMO_SECONDS_MAX);
-    execv(path, argv);
-    _exit(EXIT_FAILURE);
-}
+/* -- the sales --------------------------------------------------------------------------------- */
 
 static void add(struct args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct args *args, const char *format, ...)
@@ -105,6 +76,8 @@ static void fill(struct args *args, const struct wish *wish, const struct terms 
     add(args, "sale");
     add(args, "--url=%s", sale.url);
     add(args, "--guards=%s", terms->guard);
+    if (terms->run_id[0] != '\0')
+        add(args, "--run-id=%s", terms->run_id);
     if (terms->lease_ms > 0)
         add(args, "--lease-ms=%" PRId64, terms->lease_ms);
     add_switch(args, "watchdog", terms->watchdog);
@@ -121,127 +94,70 @@ static void fill(struct args *args, const struct wish *wish, const struct terms 
     add(args, "--quiet");
 }
 
-static bool fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static bool fail(const char *format, ...)
+/* Starts sales: the next one when none runs, or all at once. After one that failed none follows. */
+static void go_on(void)
 {
-    va_list values;
-    va_start(values, format);
-    vsnprintf(sale.message, sizeof sale.message, format, values);
-    va_end(values);
-    return false;
-}
-
-/* Starts the current sale. False: sale.message says why not. */
-static bool start(void)
-{
-    char path[PATH_LONGEST];
-    struct args args = {.n = 0};
-    if (!loadgen_path(path))
-        return fail("there is no loadgen beside seckilld");
-    fill(&args, &sale.wish, &sale.wish.sales[sale.at]);
-    sale.out = memfd_create("demo-sale", MFD_CLOEXEC);
-    sale.err = memfd_create("demo-sale-errors", MFD_CLOEXEC);
-    const pid_t parent = getpid(), pid = sale.out < 0 || sale.err < 0 ? -1 : fork();
-    if (pid == 0)
-        exec_loadgen(path, args.list, parent);
-    if (pid < 0) {
-        fail("cannot start it: %s", strerror(errno));
-        if (sale.out >= 0)
-            close(sale.out);
-        if (sale.err >= 0)
-            close(sale.err);
-        return false;
+    for (size_t i = 0; i < sale.wish.n; i++) {
+        struct args args = {.n = 0};
+        if (sale.runs[i].state == QUEUED) {
+            fill(&args, &sale.wish, &sale.wish.sales[i]);
+            const bool started =
+                demo_child_start(&sale.runs[i].child, args.list, sale.runs[i].message);
+            sale.runs[i].state = started ? RUNNING : FAILED;
+        }
+        if (sale.runs[i].state != DONE && !sale.wish.together)
+            return;
     }
-    sale.pid = pid;
-    return true;
 }
 
-/* Returns the whole of a memory file, NUL-terminated. NULL: too long, or no memory. */
-static char *content(int fd)
+static void look_at_children(bool end)
 {
-    const off_t length = lseek(fd, 0, SEEK_END);
-    char *text = length >= 0 && length <= DEMO_REPORT_MAX ? malloc((size_t)length + 1) : NULL;
-    ssize_t n = text != NULL ? pread(fd, text, (size_t)length, 0) : -1;
-    if (n < 0) {
-        free(text);
-        return NULL;
-    }
-    text[n] = '\0';
-    return text;
+    for (size_t i = 0; i < sale.wish.n; i++)
+        if (sale.runs[i].state == RUNNING &&
+            demo_child_ended(&sale.runs[i].child, end, &sale.runs[i].report, sale.runs[i].message))
+            sale.runs[i].state = sale.runs[i].report != NULL ? DONE : FAILED;
 }
 
-/* False: sale.message says why. */
-static bool ended_well(int status)
-{
-    const bool judged =
-        WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == BROKEN_CLAIM);
-    char *text = content(judged ? sale.out : sale.err);
-    if (judged) {
-        json_t *report = text != NULL ? json_loads(text, 0, NULL) : NULL;
-        free(text);
-        if (json_array_append_new(sale.reports, report) == 0)
-            return true;
-        return fail("its report cannot be read");
-    }
-    const size_t length = text != NULL ? strlen(text) : 0;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        fail("it took longer than %d s", DEMO_SECONDS_MAX);
-    else
-        fail("%s", length >= TAIL_MAX ? text + length - (TAIL_MAX - 1)
-                   : length > 0       ? text
-                                      : "it ended early");
-    free(text);
-    return false;
-}
-
-static void close_files(void)
-{
-    if (sale.out >= 0)
-        close(sale.out);
-    if (sale.err >= 0)
-        close(sale.err);
-    sale.out = sale.err = -1;
-}
-
-static void note_end(int status)
-{
-    sale.pid = 0;
-    const bool well = ended_well(status);
-    close_files();
-    if (well && ++sale.at < sale.wish.n)
-        start();
-}
-
-/* Handles the end of the process, if it has ended. */
+/* Handles the end of processes that have ended. */
 static void reap(void)
 {
-    int status;
-    if (sale.pid > 0 && waitpid(sale.pid, &status, WNOHANG) == sale.pid)
-        note_end(status);
+    look_at_children(false);
+    go_on();
 }
 
-/* Kills the process, if it runs. */
+/* Kills the processes that run; none follows. */
 static void stop(void)
 {
-    int status;
-    sale.wish.n = 0; /* none follows */
-    if (sale.pid > 0 && kill(sale.pid, SIGKILL) == 0 && waitpid(sale.pid, &status, 0) == sale.pid)
-        note_end(status);
+    look_at_children(true);
+    for (size_t i = 0; i < sale.wish.n; i++)
+        json_decref(sale.runs[i].report);
+    sale.wish.n = 0;
+}
+
+/* The first sale in this state; NULL: none. */
+static const struct terms *first_in(enum run_state state)
+{
+    for (size_t i = 0; i < sale.wish.n; i++)
+        if (sale.runs[i].state == state)
+            return &sale.wish.sales[i];
+    return NULL;
 }
 
 /* -- the routes -------------------------------------------------------------------------------- */
 
 static bool read_terms(json_t *json, struct terms *ret)
 {
-    const char *guard = "";
+    const char *guard = "", *run_id = "";
     json_int_t lease_ms = 0;
     *ret = (struct terms){.watchdog = -1, .fence = -1, .lanes = -1};
-    if (json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?I, s?b, s?b, s?b}", "guard", &guard,
-                       "lease_ms", &lease_ms, "watchdog", &ret->watchdog, "fence", &ret->fence,
-                       "lanes", &ret->lanes) != 0 ||
-        !is_id(guard, DB_GUARD_MAX) || lease_ms < 0)
+    if (json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?I, s?b, s?b, s?b}", "guard", &guard,
+                       "run_id", &run_id, "lease_ms", &lease_ms, "watchdog", &ret->watchdog,
+                       "fence", &ret->fence, "lanes", &ret->lanes) != 0 ||
+        !is_id(guard, DB_GUARD_MAX) || lease_ms < 0 ||
+        (run_id[0] != '\0' && !is_id(run_id, RUN_ID_LONGEST)))
         return false;
     snprintf(ret->guard, sizeof ret->guard, "%s", guard);
+    snprintf(ret->run_id, sizeof ret->run_id, "%s", run_id);
     ret->lease_ms = lease_ms; /* loadgen checks its limits */
     return true;
 }
@@ -266,12 +182,14 @@ static bool read_wish(const char *body, size_t bytes, struct wish *ret)
     json_t *sales = NULL;
     json_int_t buyers = 2000, stock = 100, connections = 64, rate = 0;
     json_t *json = json_loadb(body, bytes, JSON_REJECT_DUPLICATES, NULL);
-    bool good = json_unpack_ex(json, NULL, JSON_STRICT, "{s:o, s?I, s?I, s?I, s?I}", "sales",
-                               &sales, "buyers", &buyers, "stock", &stock, "connections",
-                               &connections, "rate", &rate) == 0 &&
-                read_sales(sales, ret) && buyers >= 1 && buyers <= DEMO_BUYERS_MAX && stock >= 1 &&
-                stock <= DEMO_BUYERS_MAX && connections >= 1 &&
-                connections <= DEMO_CONNECTIONS_MAX && rate >= 0 && rate <= DEMO_RATE_MAX;
+    ret->together = ret->spread = 0;
+    bool good =
+        json_unpack_ex(json, NULL, JSON_STRICT, "{s:o, s?I, s?I, s?I, s?I, s?b, s?b}", "sales",
+                       &sales, "buyers", &buyers, "stock", &stock, "connections", &connections,
+                       "rate", &rate, "together", &ret->together, "spread", &ret->spread) == 0 &&
+        read_sales(sales, ret) && buyers >= 1 && buyers <= DEMO_BUYERS_MAX && stock >= 1 &&
+        stock <= DEMO_BUYERS_MAX && connections >= 1 && connections <= DEMO_CONNECTIONS_MAX &&
+        rate >= 0 && rate <= DEMO_RATE_MAX;
     ret->buyers = buyers;
     ret->stock = stock;
     ret->connections = connections;
@@ -286,28 +204,40 @@ static bool answer_start(const struct extra_request *request, struct op *op)
     reap();
     if (!read_wish(request->body, request->body_bytes, &wish)) {
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   "a sale is {\"sales\":[1 to %d of {\"guard\",\"lease_ms\",\"watchdog\","
-                   "\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
-                   "\"connections\":1 to %d,\"rate\":0 to %d}",
+                   "a sale is {\"sales\":[1 to %d of {\"guard\",\"run_id\",\"lease_ms\","
+                   "\"watchdog\",\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
+                   "\"connections\":1 to %d,\"rate\":0 to %d,\"together\",\"spread\"}",
                    DEMO_SALES_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX,
                    DEMO_RATE_MAX);
         return true;
     }
-    if (sale.pid > 0) {
+    if (first_in(RUNNING) != NULL) {
         op_problem(op, PROBLEM_IN_FLIGHT, "a sale is running; one at a time");
         return true;
     }
+    stop();
+    const int id = sale.id + 1;
+    memset(&sale, 0, sizeof sale);
+    sale.id = id;
     sale.wish = wish;
-    sale.at = 0;
-    sale.message[0] = '\0';
-    snprintf(sale.url, sizeof sale.url, "%s", request->url);
-    json_decref(sale.reports);
-    sale.reports = json_array();
-    sale.id++;
-    if (start())
+    snprintf(sale.url, sizeof sale.url, "%s%s%s", request->url,
+             wish.spread && peers[0] != '\0' ? "," : "", wish.spread ? peers : "");
+    go_on();
+    if (first_in(RUNNING) != NULL)
         op_answer(op, 201, "{\"id\":%d}", sale.id);
     else
-        op_problem(op, PROBLEM_UNAVAILABLE, "%s", sale.message);
+        op_problem(op, PROBLEM_UNAVAILABLE, "%s", sale.runs[0].message);
+    return true;
+}
+
+static bool answer_stop(const struct extra_request *request, struct op *op)
+{
+    (void)request;
+    look_at_children(true);
+    for (size_t i = 0; i < sale.wish.n; i++)
+        if (sale.runs[i].state == QUEUED)
+            sale.runs[i].state = FAILED;
+    op_answer(op, 200, "{}");
     return true;
 }
 
@@ -315,6 +245,8 @@ static bool answer_start(const struct extra_request *request, struct op *op)
 static json_t *terms_json(const struct terms *terms)
 {
     json_t *json = json_pack("{s:s}", "guard", terms->guard);
+    if (terms->run_id[0] != '\0')
+        json_object_set_new(json, "run_id", json_string(terms->run_id));
     if (terms->lease_ms > 0)
         json_object_set_new(json, "lease_ms", json_integer((json_int_t)terms->lease_ms));
     if (terms->watchdog >= 0)
@@ -326,24 +258,55 @@ static json_t *terms_json(const struct terms *terms)
     return json;
 }
 
+static int instances(void)
+{
+    int n = 1;
+    for (const char *at = peers; *at != '\0'; at = strchrnul(at + 1, ','))
+        n++;
+    return n;
+}
+
 static bool answer_state(const struct extra_request *request, struct op *op)
 {
     (void)request;
     reap();
-    const char *state = sale.id == 0              ? "idle"
-                        : sale.pid > 0            ? "running"
-                        : sale.message[0] != '\0' ? "failed"
-                                                  : "done";
-    op_answer_json(op, json_pack("{s:i, s:s, s:s, s:O?, s:o*}", "id", sale.id, "state", state,
-                                 "message", sale.message, "reports", sale.reports, "terms",
-                                 sale.pid > 0 ? terms_json(&sale.wish.sales[sale.at]) : NULL));
+    json_t *sales = json_array(), *reports = json_array();
+    const char *message = "";
+    for (size_t i = 0; i < sale.wish.n; i++) {
+        json_t *one = terms_json(&sale.wish.sales[i]);
+        json_object_set_new(one, "state", json_string(state_names[sale.runs[i].state]));
+        json_object_set_new(one, "message", json_string(sale.runs[i].message));
+        json_array_append_new(sales, one);
+        if (sale.runs[i].report != NULL)
+            json_array_append(reports, sale.runs[i].report);
+        if (message[0] == '\0')
+            message = sale.runs[i].message;
+    }
+    const struct terms *running = first_in(RUNNING);
+    const char *state = sale.id == 0         ? "idle"
+                        : running != NULL    ? "running"
+                        : message[0] != '\0' ? "failed"
+                                             : "done";
+    op_answer_json(op,
+                   json_pack("{s:i, s:s, s:s, s:i, s:b, s:b, s:I, s:I, s:o, s:o, s:o*}", "id",
+                             sale.id, "state", state, "message", message, "instances", instances(),
+                             "together", sale.wish.together, "spread", sale.wish.spread, "buyers",
+                             (json_int_t)sale.wish.buyers, "stock", (json_int_t)sale.wish.stock,
+                             "sales", sales, "reports", reports, "terms",
+                             running != NULL && !sale.wish.together ? terms_json(running) : NULL));
     return true;
 }
 
 static const struct extra_route list[] = {
     {"POST", "/v1/demo/sales", answer_start},
     {"GET", "/v1/demo/sales", answer_state},
+    {"DELETE", "/v1/demo/sales", answer_stop},
 };
 
-const struct extra_routes demo_routes = {
-    .list = list, .n = sizeof list / sizeof list[0], .tick = reap, .end = stop};
+const struct extra_routes *demo_open(const char *further)
+{
+    static const struct extra_routes routes = {
+        .list = list, .n = sizeof list / sizeof list[0], .tick = reap, .end = stop};
+    peers = further;
+    return &routes;
+}

@@ -45,6 +45,12 @@
     X(text, "text.js", "text.js", SCRIPT)                                                          \
     X(words_en, "words_en.js", "words_en.js", SCRIPT)                                              \
     X(words_zh, "words_zh.js", "words_zh.js", SCRIPT)                                              \
+    X(arena_html, "arena.html", "arena.html", HTML)                                                \
+    X(arena_style, "arena.css", "arena.css", STYLE)                                                \
+    X(arena, "arena.js", "arena.js", SCRIPT)                                                       \
+    X(arena_judge, "arena_judge.js", "arena_judge.js", SCRIPT)                                     \
+    X(arena_strike, "arena_strike.js", "arena_strike.js", SCRIPT)                                  \
+    X(arena_tile, "arena_tile.js", "arena_tile.js", SCRIPT)                                        \
     X(steps_html, "steps.html", "steps.html", HTML)                                                \
     X(steps_style, "steps.css", "steps.css", STYLE)                                                \
     X(steps, "steps.js", "steps.js", SCRIPT)                                                       \

@@ -12,30 +12,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOK_EVERY_MS = 200, SAMPLE_STOCK = 100, SAMPLE_BALANCE = 1000000 };
+enum {
+    LOOK_EVERY_MS = 200,
+    SAMPLE_STOCK = 100,
+    SAMPLE_BALANCE = 1000000,
+    REDIS_NODES = 3 /* redis-* guards use the first, redlock all */
+};
+
+/* The servers. What strikes instance 0 and Redis node 0 leaves the others alone. */
+struct world {
+    struct sandbox *sandbox;
+    struct sandbox_server *redis[REDIS_NODES];
+    struct sandbox_server *service, *peer; /* two instances on one store */
+    char store[SANDBOX_TEXT_MAX + 32], nodes[REDIS_NODES * SANDBOX_TEXT_MAX];
+    bool cut; /* the wire between the service and Redis */
+};
+
+/* Of both instances: requests can be held at points, each request takes its own lock, and there is
+ * a thread for each request that a sale of the arena may have waiting or held. */
+static const char *const both[] = {"--db-shared", "--sync=normal", "--lab", "--lanes=off",
+                                   "--workers=96"};
+enum { N_BOTH = sizeof both / sizeof both[0] };
+
+static int start_redis(struct world *world)
+{
+    for (int i = 0; i < REDIS_NODES; i++) {
+        world->redis[i] = sandbox_redis(world->sandbox, NULL);
+        if (world->redis[i] == NULL)
+            return -1;
+        strncat(world->nodes, i == 0 ? "" : ",", sizeof world->nodes - strlen(world->nodes) - 1);
+        strncat(world->nodes, world->redis[i]->url, sizeof world->nodes - strlen(world->nodes) - 1);
+    }
+    return 0;
+}
+
+/* The second instance. Only sales of the arena, which are spread over both, ask it. */
+static int start_peer(struct world *world, const char *binary)
+{
+    const char *args[N_BOTH + 7] = {"--db",       world->store, "--redis",
+                                    world->nodes, "--instance", "second"};
+    for (size_t i = 0; i < N_BOTH; i++)
+        args[6 + i] = both[i];
+    world->peer = sandbox_seckilld(world->sandbox, binary, args);
+    return world->peer != NULL ? 0 : -1;
+}
 
 /* Starts the service at the user's address. sandbox_seckilld() would take any free port. */
-static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
-                                            const char *binary, const struct sandbox_server *redis)
+static int start_service(struct world *world, const struct options *options, const char *binary)
 {
     const struct load_target *target = &options->targets[0];
-    struct sandbox_server *server = sandbox_add(sandbox, "seckilld", sandbox_seckilld_answers);
+    struct sandbox_server *server =
+        sandbox_add(world->sandbox, "seckilld", sandbox_seckilld_answers);
     if (server == NULL)
-        return NULL;
+        return -1;
     server->port = target->port;
     snprintf(server->url, sizeof server->url, "http://%s", options->listen);
     sandbox_arg(server, "%s", binary);
     sandbox_arg(server, "--listen");
     sandbox_arg(server, "%s", options->listen);
-    sandbox_arg(server, "--db");
-    sandbox_arg(server, "sqlite:%s/seckill.db",
-                options->dir != NULL ? options->dir : sandbox_dir(sandbox));
-    sandbox_arg(server, "--redis");
-    sandbox_arg(server, "%s", redis->url);
+    sandbox_arg(server, "--db=%s", world->store);
+    sandbox_arg(server, "--redis=%s", world->nodes);
     sandbox_arg(server, "--demo");
-    sandbox_arg(server, "--lab");       /* requests can be stepped through */
-    sandbox_arg(server, "--lanes=off"); /* each request has its own lock, which the page shows */
-    return sandbox_start(server) == 0 ? server : NULL;
+    sandbox_arg(server, "--demo-peers=%s", world->peer->url);
+    for (size_t i = 0; i < N_BOTH; i++)
+        sandbox_arg(server, "%s", both[i]);
+    world->service = server;
+    return sandbox_start(server);
 }
 
 static int make_samples(const struct options *options)
@@ -55,6 +97,7 @@ static void greet(const struct options *options, const struct sandbox_server *se
 {
     printf("Open %s/ in a browser: the live page (the service's log: %s)\n\n"
            "Step through a lost update: %s/web/steps.html\n"
+           "All guards at once, and one fault for all of them: %s/web/arena.html\n"
            "Buy one piece of item 1:\n"
            "  curl -s %s/v1/items/1/orders -H 'Content-Type: application/json' \\\n"
            "    -H 'Idempotency-Key: my-first-order' -d '{\"user_id\":\"u42\",\"quantity\":1}'\n"
@@ -67,50 +110,49 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "Watch the locks come and go:\n"
            "  redis-cli -u %s monitor\n\n"
            "Ctrl-C stops everything%s%s.\n",
-           server->url, server->log, server->url, server->url, server->url, program_invocation_name,
-           server->url, redis->url, options->dir != NULL ? "; the store stays in " : "",
+           server->url, server->log, server->url, server->url, server->url, server->url,
+           program_invocation_name, server->url, redis->url,
+           options->dir != NULL ? "; the store stays in " : "",
            options->dir != NULL ? options->dir : "");
     fflush(stdout);
 }
 
-/* The connection between the service and Redis. */
-struct wire {
-    struct sandbox_server *redis;
-    bool cut;
-};
-
 /* Cut: no answer comes, and the service is not told. Redis itself is paused, so an uncut wire
  * costs nothing. Leases still end by the clock. Unlike with a pulled cable, commands sent while it
  * is cut are done afterwards: a lock may be granted to a client that has given up. */
-static void set_wire(struct wire *wire, bool cut)
+static void set_wire(struct world *world, bool cut)
 {
-    if (sandbox_signal(wire->redis, cut ? SIGSTOP : SIGCONT) == 0)
-        wire->cut = cut;
+    if (sandbox_signal(world->redis[0], cut ? SIGSTOP : SIGCONT) == 0)
+        world->cut = cut;
 }
 
 /* Cuts or restores the wire as the page wants. */
-static void keep_wire(const struct options *options, struct wire *wire)
+static void keep_wire(const struct options *options, struct world *world)
 {
     bool wished;
-    if (remote_keep_wire(options, wire->cut, &wished) != 0 || wished == wire->cut)
+    if (remote_keep_wire(options, world->cut, &wished) != 0 || wished == world->cut)
         return;
-    set_wire(wire, wished);
-    remote_keep_wire(options, wire->cut, &wished); /* report it: the page waits for it */
+    set_wire(world, wished);
+    remote_keep_wire(options, world->cut, &wished); /* report it: the page waits for it */
 }
 
-static int wait_for_end(const struct options *options, struct sandbox_server *server,
-                        struct wire *wire)
+/* A lesson may have killed an instance. */
+static int keep_alive(struct world *world, struct sandbox_server *server)
+{
+    if (sandbox_alive(server))
+        return 0;
+    fprintf(stderr, "loadgen: the service has ended, and is started again\n");
+    if (world->cut) /* with a cut wire it would not become ready */
+        set_wire(world, false);
+    return sandbox_restart(server);
+}
+
+static int wait_for_end(const struct options *options, struct world *world)
 {
     while (!atomic_load(options->stop)) {
-        /* A lesson may have killed the service. */
-        if (!sandbox_alive(server)) {
-            fprintf(stderr, "loadgen: the service has ended, and is started again\n");
-            if (wire->cut) /* with a cut wire it would not become ready */
-                set_wire(wire, false);
-            if (sandbox_restart(server) != 0)
-                return EXIT_FAILURE;
-        }
-        keep_wire(options, wire);
+        if (keep_alive(world, world->service) != 0 || keep_alive(world, world->peer) != 0)
+            return EXIT_FAILURE;
+        keep_wire(options, world);
         steady_sleep_ms(LOOK_EVERY_MS);
     }
     printf("\nstopping\n");
@@ -140,24 +182,30 @@ static int prepare(struct options *options)
     return 0;
 }
 
+static int start_world(struct world *world, const struct options *options, const char *binary)
+{
+    if (sandbox_open(&world->sandbox) != 0 || start_redis(world) != 0)
+        return -1;
+    snprintf(world->store, sizeof world->store, "sqlite:%s/seckill.db",
+             options->dir != NULL ? options->dir : sandbox_dir(world->sandbox));
+    return start_peer(world, binary) == 0 ? start_service(world, options, binary) : -1;
+}
+
 int serve_run(const struct options *given)
 {
     char path[4096];
     struct options options = *given;
-    struct sandbox *sandbox = NULL;
-    struct sandbox_server *server;
-    struct wire wire = {.cut = false};
+    struct world world = {.sandbox = NULL};
     int status = EXIT_FAILURE;
     const char *binary =
         beside("loadgen", "seckilld", "--seckilld", given->seckilld, X_OK, path, sizeof path);
-    if (binary == NULL || prepare(&options) != 0 || sandbox_open(&sandbox) != 0)
+    if (binary == NULL || prepare(&options) != 0)
         return EXIT_FAILURE;
-    wire.redis = sandbox_redis(sandbox, NULL);
-    server = wire.redis == NULL ? NULL : start_service(sandbox, &options, binary, wire.redis);
-    if (server != NULL && make_samples(&options) == 0) {
-        greet(&options, server, wire.redis);
-        status = wait_for_end(&options, server, &wire);
+    if (start_world(&world, &options, binary) == 0 && make_samples(&options) == 0) {
+        greet(&options, world.service, world.redis[0]);
+        status = wait_for_end(&options, &world);
     }
-    sandbox_close(sandbox);
+    if (world.sandbox != NULL)
+        sandbox_close(world.sandbox);
     return status;
 }

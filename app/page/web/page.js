@@ -33,8 +33,9 @@ let run = null; // the last one that was judged: see exportRun()
 // pane's.
 function paneOf(resource) {
   const known = panes.find((pane) => pane.resource === resource);
-  if (!known && !busy && !following && resource.startsWith("item:sale-")) follow();
-  if (known || !(busy || following) || !resource.startsWith("item:sale-")) return known;
+  const isSale = /^item:sale-(?!arena-)/.test(resource); // the arena shows its own
+  if (!known && !busy && !following && isSale) follow();
+  if (known || !(busy || following) || !isSale) return known;
   const next = panes.find((pane) => pane.state === "queued");
   next?.begin(resource);
   return next;
@@ -143,7 +144,7 @@ async function follow() {
   following = true;
   try {
     const { state, terms } = await ask("/v1/demo/sales");
-    if (state !== "running" || busy) return;
+    if (state !== "running" || !terms || busy) return;
     start.disabled = true;
     notice("others", "otherSale");
     panes[0].reset(terms, "queued");

@@ -68,7 +68,7 @@ static void chinese_has_no_english_left(void **state)
             "/\\{\\w+\\}|--[\\w-]+|\\b(?:Redis|JSON|ZooKeeper|PostgreSQL|SQLite|SQL|DEL|"
             "GET|SET|UUID|QPS|token|fencing|key|kill|SIGKILL|lab|make|serve|loadgen|seckilld|demo|"
             "on|off|"
-            "p50|p99|s|ms|A|B|C)\\b/g;"
+            "p50|p90|p99|s|ms|A|B|C)\\b/g;"
             "const rest = zh.replace(names, '').match(/[A-Za-z]+/g);"
             "if (rest) return `${rest.join(' ')}: ${zh}`;"),
         0);
