@@ -24,6 +24,16 @@ db_status db_tx_prune_bite(db_tx *tx, const char *after, const char *last, int64
     return tx->engine->tx_prune_bite(tx, after, last, before_us);
 }
 
+db_status db_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret)
+{
+    return reader->engine->read_refusals(reader, keep, ret);
+}
+
+db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us)
+{
+    return tx->engine->tx_prune_refusals(tx, before_us);
+}
+
 db_status db_migrate(const char *url, db_versions *ret, db_error *error)
 {
     const char *address;

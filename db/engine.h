@@ -6,7 +6,8 @@
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
  *   ... resets, terms  db_reset.c            tx_reset, tx_set_item
- *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite
+ *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite,
+ *                                            read_refusals, tx_prune_refusals
  *
  * The files check every argument first: text ends within its array, ids are not empty,
  * numbers are in range. An engine relies on that. What a function must do stands in db.h, beside
@@ -74,6 +75,7 @@ typedef struct db_engine {
     db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
     db_status (*read_bite)(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
+    db_status (*read_refusals)(db_reader *reader, int64_t keep, db_refusals *ret);
     db_status (*read_money)(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
                             void *arg, db_error *error);
     /* See db_books. */
@@ -128,6 +130,7 @@ typedef struct db_engine {
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
     db_status (*tx_prune_bite)(db_tx *tx, const char *after, const char *last, int64_t before_us);
+    db_status (*tx_prune_refusals)(db_tx *tx, int64_t before_us);
     int64_t (*tx_now_us)(const db_tx *tx);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;

@@ -6,6 +6,18 @@
 #define NEXT_KIND(name, text)  " OR kind = '" text "'"
 #define IS_LEDGER_KIND         DB_KIND_MAP(FIRST_KIND, NEXT_KIND)
 
+/* Refusals beyond a number are pruned, the oldest first. */
+#define REFUSALS "idempotency_refusals"
+#define CREATE_REFUSALS                                                                            \
+    "CREATE INDEX " REFUSALS " ON idempotency(at_us, http_status) WHERE http_status >= 400"
+
+/* An index changes no row, so a store without it is of the same version. On PostgreSQL CREATE INDEX
+ * IF NOT EXISTS would first wait for all who write. */
+const char sqlite_indexes_sql[] = "CREATE INDEX IF NOT EXISTS " REFUSALS
+                                  " ON idempotency(at_us, http_status) WHERE http_status >= 400";
+const char postgres_indexes_sql[] =
+    "DO $$ BEGIN IF to_regclass('" REFUSALS "') IS NULL THEN " CREATE_REFUSALS "; END IF; END $$";
+
 /*
  * No CHECK and no trigger guards stock or balance: a lost update must be able to happen, or no lock
  * could be shown to prevent it. Only the ledger defends itself: nothing may be changed in it.
@@ -13,7 +25,8 @@
  * Why these keys: each insert should touch few pages, because every touched page is written to the
  * log at commit.
  *
- *   - The ledger and the answers are appended in rowid order.
+ *   - The ledger and the answers are appended in rowid order. Refusals are also found by their
+ *     time; an order that is accepted has no entry there.
  *   - Orders are read by id and counted by item. Only live orders are counted, so closed ones leave
  *     that index. Where the item has a limit per user, orders are counted by user as well, each on
  * a page of its own. Where it has none, they are appended to those of the item. The index has all
@@ -108,7 +121,7 @@ const char sqlite_schema_sql[] =
     " http_status INTEGER NOT NULL,"
     " body TEXT NOT NULL,"
     " at_us INTEGER NOT NULL"
-    ") STRICT;"
+    ") STRICT;" CREATE_REFUSALS ";"
 
     "CREATE TABLE fences ("
     " key TEXT PRIMARY KEY,"
@@ -221,7 +234,7 @@ const char postgres_schema_sql[] =
     " http_status bigint NOT NULL,"
     " body text NOT NULL,"
     " at_us bigint NOT NULL"
-    ");"
+    ");" CREATE_REFUSALS ";"
 
     "CREATE TABLE fences ("
     " key text COLLATE \"C\" PRIMARY KEY,"

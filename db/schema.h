@@ -11,5 +11,7 @@ enum { SCHEMA_APPLICATION_ID = 0x5ec1713d }; /* PRAGMA application_id: this file
 #define SCHEMA_TEXT_OF_THIS(number) #number
 
 extern const char sqlite_schema_sql[], postgres_schema_sql[];
+/* Makes the indexes that a store of an earlier program of this version lacks. */
+extern const char sqlite_indexes_sql[], postgres_indexes_sql[];
 
 #endif

@@ -26,6 +26,11 @@ db_status db_migrate(const char *url, db_versions *ret, db_error *error);
 
 /* -- old answers of idempotency keys ----------------------------------------------------------
  *
+ * What a key promises: an answer of 2xx has moved something, so its row stays for ever, and the key
+ * never acts twice. A refusal has moved nothing. While its row is there, it is the answer of its
+ * key. It goes when it is too old, or when enough newer refusals are there. Then the key is as if
+ * it had never been used: a retry is decided anew, and may be accepted.
+ *
  * A sweep goes through all keys in ascending order, a bite at a time. No index is needed for it, so
  * an order pays nothing. */
 
@@ -43,5 +48,20 @@ db_status db_read_bite(db_reader *reader, const char *after, int64_t before_us, 
  * nothing: its row goes, and the key can be used again. Of any other answer the row stays for ever,
  * with its status and an empty request and body: the key never acts twice. */
 db_status db_tx_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
+
+/* Refusals beyond a number, found by an index that has refusals alone. The newest stay: `keep` of
+ * them, and all of the same microsecond as the last of these, by the store's clock. */
+enum { DB_REFUSALS_MAX = 4096 };
+
+typedef struct db_refusals {
+    int64_t n;         /* that may go; DB_REFUSALS_MAX at most */
+    int64_t before_us; /* they are from before this time */
+} db_refusals;
+
+/* keep >= 1. Reads keep + DB_REFUSALS_MAX entries of the index at most. Returns as the other reads.
+ */
+db_status db_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret);
+/* Deletes the oldest DB_BITE refusals from before this time, or those that there are. */
+db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us);
 
 #endif

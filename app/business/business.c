@@ -1,6 +1,7 @@
 #include "business.h"
 #include "close_orders.h"
 #include "prune_keys.h"
+#include "prune_refusals.h"
 #include "reset.h"
 #include "setting.h"
 
@@ -9,6 +10,7 @@
 struct tasks {
     struct close_orders *close_orders;
     struct prune_keys *prune_keys;
+    struct prune_refusals *prune_refusals;
 };
 
 static void tasks_close(struct tasks *tasks)
@@ -17,6 +19,7 @@ static void tasks_close(struct tasks *tasks)
         return;
     close_orders_close(tasks->close_orders);
     prune_keys_close(tasks->prune_keys);
+    prune_refusals_close(tasks->prune_refusals);
     free(tasks);
 }
 
@@ -27,7 +30,8 @@ static struct tasks *tasks_open(const struct section_base *base)
         return NULL;
     tasks->close_orders = close_orders_open(base);
     tasks->prune_keys = prune_keys_open(base);
-    if (tasks->close_orders != NULL && tasks->prune_keys != NULL)
+    tasks->prune_refusals = prune_refusals_open(base);
+    if (tasks->close_orders != NULL && tasks->prune_keys != NULL && tasks->prune_refusals != NULL)
         return tasks;
     tasks_close(tasks);
     return NULL;

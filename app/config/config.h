@@ -42,6 +42,7 @@ struct config {
     bool open;                       /* without a token everything is answered; loopback only */
     int64_t drain_delay_ms;          /* after the signal: not ready, and serving as before */
     int64_t key_retention_s;         /* age at which stored answers are pruned; 0: never */
+    int64_t refusals_max;            /* of those answers, refusals that are kept at most */
     int64_t close_orders_ms;         /* period of the scheduled task that closes unpaid orders */
 };
 

@@ -95,6 +95,7 @@ const db_engine db_engine_postgres = {
     .read_sold = pg_read_sold,
     .read_expired = pg_read_expired,
     .read_bite = pg_read_bite,
+    .read_refusals = pg_read_refusals,
     .read_money = pg_read_money,
     .read_unpaid = pg_read_unpaid,
     .read_list = pg_read_list,
@@ -118,6 +119,7 @@ const db_engine db_engine_postgres = {
     .tx_reset = pg_reset,
     .tx_put_task = pg_put_task,
     .tx_prune_bite = pg_prune_bite,
+    .tx_prune_refusals = pg_prune_refusals,
     .tx_now_us = pg_now_us,
     .tx_next_fence = pg_next_fence,
 };

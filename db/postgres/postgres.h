@@ -229,6 +229,7 @@ db_status session_read_bought(struct session *session, const db_item *item,
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
 db_status session_read_bite(struct session *session, const char *after, int64_t before_us,
                             db_bite *ret);
+db_status session_read_refusals(struct session *session, int64_t keep, db_refusals *ret);
 db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
                                db_expired *ret, size_t max, size_t *ret_n);
 
@@ -243,6 +244,7 @@ db_status pg_read_bought(db_reader *reader, const db_item *item, const char *con
                          size_t n, int64_t *ret_quantities);
 db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status pg_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
+db_status pg_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret);
 db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
 db_status pg_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
@@ -280,6 +282,7 @@ int64_t pg_now_us(const db_tx *tx);
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                       int64_t done);
 db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
+db_status pg_prune_refusals(db_tx *tx, int64_t before_us);
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* postgres_audit.c: reads in the connection's snapshot. */

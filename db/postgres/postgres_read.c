@@ -113,6 +113,20 @@ db_status session_read_bite(struct session *session, const char *after, int64_t 
     return status;
 }
 
+db_status session_read_refusals(struct session *session, int64_t keep, db_refusals *ret)
+{
+    const struct value args[] = {VALUE_INT(keep)};
+    PGresult *result = NULL;
+    db_status status = session_ask(session, SQL_READ_REFUSALS, args, VALUE_COUNT(args), &result);
+    if (status == DB_OK) {
+        ret->n = cell_int(session, result, 0, 0);
+        ret->before_us = cell_int(session, result, 0, 1);
+        status = session->trouble.status;
+    }
+    PQclear(result);
+    return status;
+}
+
 db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
                                db_expired *ret, size_t max, size_t *ret_n)
 {

@@ -111,6 +111,11 @@ db_status pg_read_bite(db_reader *base, const char *after, int64_t before_us, db
     READ(session_read_bite(session, after, before_us, ret));
 }
 
+db_status pg_read_refusals(db_reader *base, int64_t keep, db_refusals *ret)
+{
+    READ(session_read_refusals(session, keep, ret));
+}
+
 db_status pg_read_list(db_reader *base, enum db_list list, const struct value *args, size_t n,
                        int (*each)(void *arg, const void *row), void *arg)
 {

@@ -43,7 +43,8 @@
 #define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
 #define CLOCK_US         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
-#define BITE "64" /* DB_BITE */
+#define BITE     "64"   /* DB_BITE */
+#define REFUSALS "4096" /* DB_REFUSALS_MAX */
 
 /* Every transaction below it has ended. Those at it and above may still commit. */
 #define FEED_HORIZON "pg_snapshot_xmin(pg_current_snapshot())"
@@ -98,6 +99,11 @@
       "SELECT count(*), coalesce(sum(old), 0)::bigint, coalesce(max(key), '') FROM (SELECT key,"   \
       " CASE WHEN at_us < $2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
       " WHERE key > $1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
+    X(READ_REFUSALS, "i",                                                                          \
+      "SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"           \
+      " AND at_us < edge LIMIT " REFUSALS ") AS older), edge FROM (SELECT coalesce((SELECT at_us"  \
+      " FROM idempotency WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET $1 - 1), 0)"  \
+      " AS edge) AS kept")                                                                         \
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
     X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
@@ -202,6 +208,9 @@
     X(PRUNE_ANSWERS, "tti",                                                                        \
       "UPDATE idempotency SET request = '', body = '' WHERE key > $1 AND key <= $2"                \
       " AND at_us < $3 AND http_status < 400 AND body <> ''")                                      \
+    X(PRUNE_OLDEST_REFUSALS, "i",                                                                  \
+      "DELETE FROM idempotency WHERE key = ANY (ARRAY(SELECT key FROM idempotency"                 \
+      " WHERE http_status >= 400 AND at_us < $1 ORDER BY at_us LIMIT " BITE "))")                  \
     X(NEXT_FENCE, "ti",                                                                            \
       "INSERT INTO fences AS old (key, fence) VALUES ($1, $2 + 1)"                                 \
       " ON CONFLICT (key) DO UPDATE SET fence = greatest(old.fence, $2) + 1 RETURNING fence")

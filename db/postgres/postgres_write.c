@@ -179,6 +179,12 @@ db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t 
     return status;
 }
 
+db_status pg_prune_refusals(db_tx *tx, int64_t before_us)
+{
+    const struct value values[] = {VALUE_INT(before_us)};
+    return tx_write(tx, SQL_PRUNE_OLDEST_REFUSALS, values, VALUE_COUNT(values), false);
+}
+
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
 {
     const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};

@@ -146,6 +146,7 @@ const db_engine db_engine_sqlite = {
     .read_sold = sqlite_read_sold,
     .read_expired = sqlite_read_expired,
     .read_bite = sqlite_read_bite,
+    .read_refusals = sqlite_read_refusals,
     .read_money = sqlite_read_money,
     .read_unpaid = sqlite_read_unpaid,
     .read_list = sqlite_read_list,
@@ -168,6 +169,7 @@ const db_engine db_engine_sqlite = {
     .tx_reset = sqlite_reset,
     .tx_put_task = sqlite_put_task,
     .tx_prune_bite = sqlite_prune_bite,
+    .tx_prune_refusals = sqlite_prune_refusals,
     .tx_now_us = sqlite_now_us,
     .tx_next_fence = sqlite_next_fence,
 };

@@ -270,6 +270,7 @@ db_status conn_read_bought(struct conn *conn, const db_item *item, const char *u
                            int64_t *ret_quantity);
 db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
 db_status conn_read_bite(struct conn *conn, const char *after, int64_t before_us, db_bite *ret);
+db_status conn_read_refusals(struct conn *conn, int64_t keep, db_refusals *ret);
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
                             db_expired *ret, size_t max, size_t *ret_n);
 
@@ -288,6 +289,7 @@ db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
 db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
+db_status sqlite_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret);
 db_status sqlite_read_money(db_reader *reader, int (*each)(void *arg, const db_ledger_row *row),
                             void *arg, db_error *error);
 db_status sqlite_read_unpaid(db_reader *reader, int64_t *ret);
@@ -320,6 +322,7 @@ int64_t sqlite_now_us(const db_tx *tx);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
 db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
+db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* sqlite_backup.c */

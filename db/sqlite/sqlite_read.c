@@ -97,6 +97,19 @@ db_status conn_read_bite(struct conn *conn, const char *after, int64_t before_us
     return DB_OK;
 }
 
+db_status conn_read_refusals(struct conn *conn, int64_t keep, db_refusals *ret)
+{
+    const struct value values[] = {VALUE_INT(keep)};
+    sqlite3_stmt *statement = conn_bind(conn, SQL_READ_REFUSALS, values, VALUE_COUNT(values));
+    db_status status = conn_step(conn, statement);
+    if (status != DB_OK)
+        return status;
+    ret->n = sqlite3_column_int64(statement, 0);
+    ret->before_us = sqlite3_column_int64(statement, 1);
+    conn_done(statement);
+    return DB_OK;
+}
+
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
                             db_expired *ret, size_t max, size_t *ret_n)
 {

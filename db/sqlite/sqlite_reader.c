@@ -112,6 +112,11 @@ db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_
     return conn_read_bite(conn_of(reader), after, before_us, ret);
 }
 
+db_status sqlite_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret)
+{
+    return conn_read_refusals(conn_of(reader), keep, ret);
+}
+
 db_status sqlite_read_list(db_reader *reader, enum db_list list, const struct value *args, size_t n,
                            int (*each)(void *arg, const void *row), void *arg)
 {

@@ -15,7 +15,8 @@
  * to; SQLite would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
 
-#define BITE "64" /* DB_BITE */
+#define BITE     "64"   /* DB_BITE */
+#define REFUSALS "4096" /* DB_REFUSALS_MAX */
 
 #define SQLITE_SQL_MAP(X)                                                                          \
     X(WRITE, BEGIN_WRITE, "BEGIN IMMEDIATE")                                                       \
@@ -43,6 +44,11 @@
       "SELECT count(*), coalesce(sum(old), 0), coalesce(max(key), '') FROM (SELECT key,"           \
       " CASE WHEN at_us < ?2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
       " WHERE key > ?1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
+    X(READ, READ_REFUSALS,                                                                         \
+      "SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"           \
+      " AND at_us < edge LIMIT " REFUSALS ") AS older), edge FROM (SELECT coalesce((SELECT at_us"  \
+      " FROM idempotency WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET ?1 - 1), 0)"  \
+      " AS edge) AS kept")                                                                         \
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
@@ -126,6 +132,9 @@
     X(WRITE, PRUNE_ANSWERS,                                                                        \
       "UPDATE idempotency SET request = '', body = '' WHERE key > ?1 AND key <= ?2"                \
       " AND at_us < ?3 AND http_status < 400 AND body <> ''")                                      \
+    X(WRITE, PRUNE_OLDEST_REFUSALS,                                                                \
+      "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency"                      \
+      " WHERE http_status >= 400 AND at_us < ?1 ORDER BY at_us LIMIT " BITE ")")                   \
     X(WRITE, NEXT_FENCE,                                                                           \
       "INSERT INTO fences (key, fence) VALUES (?1, ?2 + 1)"                                        \
       " ON CONFLICT (key) DO UPDATE SET fence = max(fence, ?2) + 1 RETURNING fence")

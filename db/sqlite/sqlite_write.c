@@ -201,6 +201,16 @@ db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int6
     return status;
 }
 
+db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us)
+{
+    const struct value values[] = {VALUE_INT(before_us)};
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    return status == DB_OK ? conn_run(conn, conn_bind(conn, SQL_PRUNE_OLDEST_REFUSALS, values,
+                                                      VALUE_COUNT(values)))
+                           : status;
+}
+
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
 {
     const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};

@@ -119,6 +119,18 @@ static void fill_orders(struct fixture *fixture, int orders)
     fixture_sql(fixture, sql);
 }
 
+/* One in ten is a refusal. */
+static void fill_answers(struct fixture *fixture, int answers)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO idempotency (key, request, http_status, body, at_us) WITH RECURSIVE n (i)"
+             " AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT 'k' || i, 'r',"
+             " CASE WHEN i %% 10 = 0 THEN 409 ELSE 201 END, '{}', i FROM n",
+             answers);
+    fixture_sql(fixture, sql);
+}
+
 static void the_orders_of_a_user_are_read_page_by_page(void **state)
 {
     struct fixture *fixture = *state;
@@ -159,6 +171,20 @@ static const struct plan {
      "'u1', 'o100100', 10",
      {"SEARCH orders USING INDEX orders_of_user (user_id=? AND id<?)"},
      {"Index Scan Backward using orders_of_user on orders", "(ROW(user_id, id) < "}},
+};
+
+static const struct plan of_refusals[] = {
+    {"READ_REFUSALS",
+     "bigint",
+     "100",
+     {"SEARCH idempotency USING COVERING INDEX idempotency_refusals (at_us<?)",
+      "SCAN idempotency USING COVERING INDEX idempotency_refusals"},
+     {"Index Only Scan Backward using idempotency_refusals on idempotency"}},
+    {"PRUNE_OLDEST_REFUSALS",
+     "bigint",
+     "2000",
+     {"SEARCH idempotency USING COVERING INDEX idempotency_refusals (at_us<?)"},
+     {"Index Scan using idempotency_refusals on idempotency", "Index Cond: (at_us <"}},
 };
 
 static const char *postgres_text(const char *name)
@@ -217,7 +243,22 @@ static void explain_sqlite(const struct fixture *fixture, const struct plan *pla
     sqlite3_close(handle);
 }
 
-/* No scan of a table, no sorting. */
+/* Fails unless the plan is as expected. It sorts nothing, and reads no table from end to end. */
+static void check_plan(const struct fixture *fixture, const struct plan *plan, char *ret,
+                       size_t size)
+{
+    if (pg_server)
+        explain_postgres(fixture, plan, ret, size);
+    else
+        explain_sqlite(fixture, plan, ret, size);
+    for (const char *const *says = pg_server ? plan->postgres : plan->sqlite; *says; says++)
+        if (strstr(ret, *says) == NULL)
+            fail_msg("%s: not \"%s\" but\n%s", plan->name, *says, ret);
+    assert_null(strstr(ret, "Seq Scan"));
+    assert_null(strstr(ret, "Sort"));
+    assert_null(strstr(ret, "TEMP B-TREE"));
+}
+
 static void pages_come_along_an_index(void **state)
 {
     struct fixture *fixture = *state;
@@ -227,19 +268,21 @@ static void pages_come_along_an_index(void **state)
     if (pg_server)
         fixture_sql(fixture, "ANALYZE");
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        const char *const *says = pg_server ? plans[i].postgres : plans[i].sqlite;
         char plan[4096] = "";
-        if (pg_server)
-            explain_postgres(fixture, &plans[i], plan, sizeof plan);
-        else
-            explain_sqlite(fixture, &plans[i], plan, sizeof plan);
-        for (; *says != NULL; says++)
-            if (strstr(plan, *says) == NULL)
-                fail_msg("%s: not \"%s\" but\n%s", plans[i].name, *says, plan);
+        check_plan(fixture, &plans[i], plan, sizeof plan);
         assert_null(strstr(plan, "SCAN"));
-        assert_null(strstr(plan, "Seq Scan"));
-        assert_null(strstr(plan, "Sort"));
-        assert_null(strstr(plan, "TEMP B-TREE"));
+    }
+}
+
+static void refusals_are_found_by_their_own_index(void **state)
+{
+    struct fixture *fixture = *state;
+    fill_answers(fixture, 20000);
+    if (pg_server)
+        fixture_sql(fixture, "VACUUM ANALYZE");
+    for (size_t i = 0; i < sizeof of_refusals / sizeof of_refusals[0]; i++) {
+        char plan[4096] = "";
+        check_plan(fixture, &of_refusals[i], plan, sizeof plan);
     }
 }
 
@@ -251,6 +294,7 @@ int main(void)
         CLAIM(a_statement_is_read_page_by_page),
         CLAIM(the_orders_of_a_user_are_read_page_by_page),
         CLAIM(pages_come_along_an_index),
+        CLAIM(refusals_are_found_by_their_own_index),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -146,6 +146,112 @@ static void a_bite_leaves_the_keys_outside_it(void **state)
     assert_int_equal(DB_INVALID, db_run(fixture->store, work_prune, &range, NULL));
 }
 
+/* -- refusals beyond a number ------------------------------------------------------------------ */
+
+static db_status work_refusals(db_tx *tx, void *arg)
+{
+    return db_tx_prune_refusals(tx, *(const int64_t *)arg);
+}
+
+/* Keeps so many, and returns how many bites that took. */
+static int keep_refusals(struct fixture *fixture, int64_t keep, int64_t *ret_n)
+{
+    int bites = 0;
+    db_refusals beyond;
+    assert_int_equal(DB_OK, db_read_refusals(fixture->reader, keep, &beyond));
+    *ret_n = beyond.n;
+    for (int64_t n = beyond.n; n > 0; n -= DB_BITE, bites++)
+        assert_int_equal(DB_OK, db_run(fixture->store, work_refusals, &beyond.before_us, NULL));
+    return bites;
+}
+
+static int64_t count_answers(struct fixture *fixture, const char *where)
+{
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM idempotency WHERE %s", where);
+    return fixture_sql_int(fixture, sql);
+}
+
+/* In an order that is neither that of keys nor of times. */
+static void store_both(struct fixture *fixture, int n)
+{
+    char key[16];
+    for (int i = 0; i < n; i++) {
+        const int at = i * 7919 % n;
+        snprintf(key, sizeof key, "r%d", at);
+        assert_int_equal(DB_OK, store(fixture, key, at % 2 ? 409 : 422, 1000 + at));
+        snprintf(key, sizeof key, "o%d", at);
+        assert_int_equal(DB_OK, store(fixture, key, 201, 1000 + at));
+    }
+}
+
+static void the_oldest_refusals_beyond_a_number_go(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t n;
+    assert_int_equal(0, keep_refusals(fixture, 1, &n));
+    store_both(fixture, KEYS);
+    assert_int_equal(0, keep_refusals(fixture, KEYS, &n));
+    assert_int_equal(KEYS / 2 / DB_BITE + 1, keep_refusals(fixture, KEYS / 2, &n));
+    assert_int_equal(KEYS / 2, n);
+    assert_int_equal(KEYS / 2, count_answers(fixture, "http_status >= 400"));
+    assert_int_equal(0, count_answers(fixture, "http_status >= 400 AND at_us < 1100"));
+    assert_int_equal(KEYS, count_answers(fixture, "http_status < 400 AND body <> ''"));
+    keep_refusals(fixture, KEYS / 2, &n);
+    assert_int_equal(0, n);
+    keep_refusals(fixture, 1, &n);
+    assert_int_equal(1, count_answers(fixture, "http_status >= 400"));
+    assert_int_equal(DB_OK, store(fixture, "r0", 201, NOW_US)); /* it is decided anew */
+    assert_int_equal(DB_DUPLICATE, store(fixture, "o0", 201, NOW_US));
+}
+
+/* The answers of a batch have one time. */
+static void refusals_of_one_time_stay_together(void **state)
+{
+    struct fixture *fixture = *state;
+    char key[16];
+    int64_t n;
+    for (int i = 0; i < 10; i++) {
+        snprintf(key, sizeof key, "r%d", i);
+        assert_int_equal(DB_OK, store(fixture, key, 409, i < 4 ? OLD_US : NOW_US));
+    }
+    keep_refusals(fixture, 3, &n);
+    assert_int_equal(4, n);
+    assert_int_equal(6, count_answers(fixture, "at_us = 2000"));
+    assert_int_equal(6, count_answers(fixture, "http_status = 409"));
+    keep_refusals(fixture, 3, &n);
+    assert_int_equal(0, n);
+}
+
+static void a_count_and_a_bite_have_an_end(void **state)
+{
+    struct fixture *fixture = *state;
+    db_refusals beyond;
+    fixture_sql(fixture, "INSERT INTO idempotency (key, request, http_status, body, at_us)"
+                         " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                         " WHERE i < 5000) SELECT 'k' || i, 'r', 409, '{}', i FROM n");
+    assert_int_equal(DB_OK, db_read_refusals(fixture->reader, 100, &beyond));
+    assert_int_equal(DB_REFUSALS_MAX, beyond.n);
+    assert_int_equal(4901, beyond.before_us);
+    assert_int_equal(DB_OK, db_run(fixture->store, work_refusals, &beyond.before_us, NULL));
+    assert_int_equal(5000 - DB_BITE, count_answers(fixture, "http_status = 409"));
+    assert_int_equal(DB_BITE + 1, fixture_sql_int(fixture, "SELECT min(at_us) FROM idempotency"));
+}
+
+/* It was made by an earlier program of this version. */
+static void a_store_without_the_index_of_refusals_gets_it(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_close(fixture);
+    fixture_sql(fixture, "DROP INDEX idempotency_refusals");
+    fixture_open(fixture, NULL);
+    fixture_close(fixture);
+    fixture_sql(fixture, "DROP INDEX idempotency_refusals"); /* it was there */
+    fixture_open(fixture, NULL);
+    fixture_close(fixture);
+    fixture_open(fixture, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -156,6 +262,10 @@ int main(void)
         TEST(an_old_refusal_goes_with_its_key),
         TEST(a_young_answer_stays_whole),
         TEST(a_bite_leaves_the_keys_outside_it),
+        TEST(the_oldest_refusals_beyond_a_number_go),
+        TEST(refusals_of_one_time_stay_together),
+        TEST(a_count_and_a_bite_have_an_end),
+        TEST(a_store_without_the_index_of_refusals_gets_it),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

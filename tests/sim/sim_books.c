@@ -60,6 +60,12 @@ bool sim_may_be_pruned(const struct sim_deal *deal)
                                (by_server ? SESSION_CLOCK_US : 0);
 }
 
+/* A refusal is also pruned once enough newer ones are stored. */
+bool sim_refusal_may_go(const struct sim_deal *deal)
+{
+    return sim_may_be_pruned(deal) || sim_world.is.refusals_max < SIM_REFUSALS_ALL;
+}
+
 /* Its answer is no longer kept. */
 static void enter_done(struct sim_deal *deal)
 {
@@ -81,7 +87,7 @@ static bool may_differ(const struct sim_deal *deal, int status)
 {
     if (deal->unseen && status < 300)
         return true;
-    return sim_may_be_pruned(deal) && (deal->status >= 300 || status >= 300);
+    return sim_refusal_may_go(deal) && (deal->status >= 300 || status >= 300);
 }
 
 void sim_enter(struct sim_deal *deal, const struct op *op)

@@ -53,6 +53,7 @@ static void configure(struct sim_instance *instance)
     ADD("--batch=%u", is->batch);
     ADD("--lane-turns=%u", is->turns);
     ADD("--workers=%u", is->workers);
+    ADD("--refusals-max=%u", is->refusals_max);
     ADD("--close-orders-ms=%u", is->close_ms);
     ADD("--key-retention-s=%u", is->retention_s);
     ADD("--instance=i%d", instance->number);

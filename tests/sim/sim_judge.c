@@ -162,12 +162,28 @@ void sim_judge_rows(sqlite3 *store)
  * request that was accepted a trace stays when its answer is pruned. */
 static bool is_kept(const struct sim_deal *deal, int status, const char *body)
 {
-    const bool pruned = sim_may_be_pruned(deal);
     if (deal->unseen)
         return status > 0 && status < 300;
     if (status == deal->status && strcmp(body, deal->body) == 0)
         return true;
-    return pruned && (deal->status >= 300 || (status == deal->status && body[0] == '\0'));
+    if (deal->status >= 300)
+        return sim_refusal_may_go(deal);
+    return sim_may_be_pruned(deal) && status == deal->status && body[0] == '\0';
+}
+
+/* A refusal has gone, and cannot have become old: enough newer ones are there. */
+static void judge_forgotten(sqlite3 *store, const struct sim_deal *deal)
+{
+    if (sim_world.is.retention_s > 0)
+        return;
+    sqlite3_stmt *statement =
+        prepare(store, "SELECT count(*) FROM idempotency WHERE http_status >= 400");
+    if (statement && sqlite3_step(statement) == SQLITE_ROW &&
+        sqlite3_column_int64(statement, 0) >= sim_world.is.refusals_max)
+        sim_count(SIM_FORGOTTEN);
+    else
+        sim_broken("the refusal of %s is gone, and there are few newer ones", deal->key);
+    sqlite3_finalize(statement);
 }
 
 static void compare_books(sqlite3 *store)
@@ -185,6 +201,8 @@ static void compare_books(sqlite3 *store)
         if (!is_kept(deal, status, body))
             sim_broken("%s was answered %d %.100s, the store has %d %.100s", deal->key,
                        deal->status, deal->body, status, body);
+        else if (!any)
+            judge_forgotten(store, deal);
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);

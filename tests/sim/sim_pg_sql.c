@@ -64,6 +64,7 @@ static void translate(const char *text, char ret[SQL_MAX])
                 "backend_start_us");
     replace_all(ret, "(extract(epoch FROM clock_timestamp()) * 1000000)", "clock_us()");
     replace_all(ret, "greatest(", "max(");
+    replace_all(ret, " = ANY (ARRAY(", " IN (SELECT * FROM (");
     for (const char *in = ret; *in;) {
         if (in[0] == ':' && in[1] == ':') { /* a type */
             in += 2;

@@ -109,6 +109,7 @@ static void draw_service(struct sim_settings *ret)
     ret->close_ms = ONE_OF(100, 1000, 5000);
     ret->reserve_s = ONE_OF(1, 5, 900);
     ret->retention_s = ONE_OF(0, 0, 1, 2);
+    ret->refusals_max = ONE_OF(1, 4, SIM_REFUSALS_ALL, SIM_REFUSALS_ALL);
     ret->sync_normal = sim_one_in(4);
 }
 
@@ -240,6 +241,7 @@ void sim_settings_canary(struct sim_settings *ret, uint64_t seed)
                                  .wait_ms = 10000,
                                  .close_ms = 5000,
                                  .reserve_s = 900,
+                                 .refusals_max = SIM_REFUSALS_ALL,
                                  .lanes = sim_one_in(2),
                                  .fence = true,
                                  .watchdog = true,
@@ -260,7 +262,7 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
         "%s%s, "
         "batch %u, turns %u, queue "
         "%s, %u hand-overs, fence %s from %s, watchdog %s, lease %u ms, hold at most %u ms, wait "
-        "%u ms, sync %s, answers kept for %u s\n"
+        "%u ms, sync %s, answers kept for %u s, %u refusals\n"
         "  %u items%s of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
         "%u steps, %u faults by %u hands of:",
         (unsigned long long)is->seed, is->postgres ? "PostgreSQL " : "SQLite",
@@ -270,8 +272,9 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
         is->lock_queue ? "on" : "off", is->hand_overs, is->fence ? "on" : "off",
         is->fence_database ? "the store" : "the lock", is->watchdog ? "on" : "off", is->lease_ms,
         is->max_hold_ms, is->wait_ms, is->sync_normal ? "normal" : "full", is->retention_s,
-        is->items, is->hot ? ", one of them hot," : "", is->stock, is->per_user_limit, is->accounts,
-        is->clients, is->deals, is->steps_per_switch, is->n_faults, is->hands);
+        is->refusals_max, is->items, is->hot ? ", one of them hot," : "", is->stock,
+        is->per_user_limit, is->accounts, is->clients, is->deals, is->steps_per_switch,
+        is->n_faults, is->hands);
     for (int i = 0; i < SIM_EVENTS; i++)
         if (is->faults[i])
             fprintf(out, " %s;", sim_event_texts[i]);

@@ -47,6 +47,7 @@
     X(CHANGED, "change refused, as the version is another")                                        \
     X(PRUNED, "key asked again whose answer was pruned")                                           \
     X(REDECIDED, "refusal decided anew, as it was pruned")                                         \
+    X(FORGOTTEN, "refusal pruned, as newer ones were stored")                                      \
     X(NET_CUT, "connection to Redis or memcached cut before a command")                            \
     X(NET_LOST, "answer of Redis or memcached lost")                                               \
     X(NET_LATE, "packet to or from Redis or memcached late")                                       \
@@ -111,11 +112,14 @@ enum sim_event {
 
 extern const char *const sim_event_texts[SIM_EVENTS];
 
+enum { SIM_REFUSALS_ALL = 100000 }; /* more than there are */
+
 struct sim_settings {
     uint64_t seed;
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
-    uint32_t retention_s; /* of answers; 0: for ever */
+    uint32_t retention_s;  /* of answers; 0: for ever */
+    uint32_t refusals_max; /* that the store keeps */
     enum sim_redis_kind redis;
     bool postgres;         /* the store, else SQLite */
     const char *isolation; /* of PostgreSQL */

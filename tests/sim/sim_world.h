@@ -79,6 +79,7 @@ void sim_clients_start(void);
 void sim_enter(struct sim_deal *deal, const struct op *op);
 /* Its answer may be gone from the store by now: old enough, or so by a clock that leapt. */
 bool sim_may_be_pruned(const struct sim_deal *deal);
+bool sim_refusal_may_go(const struct sim_deal *deal);
 /* Asks an operator's question until it is answered with 2xx. */
 void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard);
 /* A PATCH of an item's guard, over the version that a GET shows; a few times, if others change it.

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { WITHIN_MS = 60000, STOCK = 100, ORDERS = 150 };
+enum { WITHIN_MS = 60000, STOCK = 100, ORDERS = 150, REFUSALS = 10, MANY = 200 };
 
 static bool lanes;
 
@@ -84,6 +84,41 @@ static void a_pruned_refusal_can_be_asked_again(void **state)
     assert_int_equal(rig_stock(), STOCK - 1);
 }
 
+static void refuse(struct op *op, int key)
+{
+    op_make(op, OP_PLACE_ORDER, "1", "u1", STOCK + 1, key);
+    op_run(rig.service, op);
+    assert_int_equal(op->answer.problem, PROBLEM_SOLD_OUT);
+}
+
+/* However many are refused, the newest refusals are replayed, and the others may be asked again. */
+static void refusals_beyond_a_number_go_the_oldest_first(void **state)
+{
+    (void)state;
+    struct op op, done, oldest;
+    rig_stop();
+    rig.config.key_retention_s = 0;
+    rig.config.refusals_max = REFUSALS;
+    assert_int_equal(rig_start(), 0);
+    assert_int_equal(op_run(rig.service, op_order(&done, MANY)), 201);
+    for (int i = 0; i < MANY; i++)
+        refuse(i == 0 ? &oldest : &op, i);
+    await(&oldest, PROBLEM_NOT_FOUND);
+    while (transaction(op_make(&op, OP_PLACE_ORDER, "1", "u1", STOCK + 1, MANY - REFUSALS - 1)) !=
+           PROBLEM_NOT_FOUND)
+        continue; /* more than one bite */
+    for (int i = MANY - REFUSALS; i < MANY; i++) {
+        refuse(&op, i);
+        assert_true(op.answer.replayed);
+    }
+    op_order(&op, 0); /* the key of the oldest */
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_false(op.answer.replayed);
+    assert_int_equal(op_run(rig.service, op_order(&done, MANY)), 201);
+    assert_true(done.answer.replayed);
+    assert_int_equal(rig_stock(), STOCK - 2);
+}
+
 static bool is_shown(void *line)
 {
     return rig_metrics_contain(line);
@@ -113,6 +148,7 @@ int main(void)
         TEST(a_late_retry_is_told_that_it_was_done_and_never_acts_again),
         TEST(a_pruned_refusal_can_be_asked_again),
         TEST(every_old_answer_is_pruned_and_counted),
+        TEST(refusals_beyond_a_number_go_the_oldest_first),
     };
     int failed = cmocka_run_group_tests_name("lanes off", tests, rig_open, rig_close);
     lanes = true;

@@ -57,6 +57,7 @@ void rig_reset(const char *guard)
         .workers = 16,
         .queue_max = 20000,
         .connections = 1000,
+        .refusals_max = 100000,
         .close_orders_ms = 3600000,
     };
     snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(rig.sandbox),
