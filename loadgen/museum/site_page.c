@@ -108,7 +108,7 @@ static void write_words(const struct page *page)
 
 void page_scripts(const struct page *page)
 {
-    static const char *const names[] = {"state", "view", "desk", "player"};
+    static const char *const names[] = {"state", "view", "desk", "zoom", "player"};
     write_words(page);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fprintf(page->out, "<script src=\"%s%s.js\"></script>\n", page->root, names[i]);

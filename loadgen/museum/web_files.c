@@ -28,6 +28,7 @@
 /* loadgen/museum/web */
 #define ASSET_MAP(X)                                                                               \
     X(style, "style.css")                                                                          \
+    X(zoom, "zoom.js")                                                                             \
     X(player, "player.js")                                                                         \
     X(opening, "opening.js")                                                                       \
     X(which, "which.js")

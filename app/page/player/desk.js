@@ -49,8 +49,8 @@ Museum.desk = (() => {
   }
 
   function seekOnAxis(player, clientX) {
-    const track = player.axis.querySelector('.lane span').getBoundingClientRect(), { at } = player;
-    const percent = (100 * (clientX - track.left)) / track.width;
+    const whole = player.axis.querySelector('.lane b').getBoundingClientRect(), { at } = player;
+    const percent = (100 * (clientX - whole.left)) / whole.width;
     seek(player, at.reduce((best, mark, k) => (Math.abs(mark - percent) < Math.abs(at[best] - percent) ? k : best), 0));
   }
 

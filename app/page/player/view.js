@@ -2,7 +2,7 @@
 'use strict';
 
 Museum.make = (name, attributes = {}, ...children) => {
-  const svg = ['svg', 'circle', 'path'].includes(name);
+  const svg = ['svg', 'g', 'rect', 'text', 'circle', 'path', 'clipPath'].includes(name);
   const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
   Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
   element.append(...children);
@@ -121,7 +121,8 @@ Museum.view = (() => {
     const element = make('div', { class: 'axis', 'aria-hidden': 'true' }, make('i', { class: 'now' }));
     lanes.forEach((who, row) => {
       const lane = make('div', { class: 'lane' }, make('small', {}, words[`p.${who}`] || who));
-      const track = lane.appendChild(make('span', {}));
+      const track = make('b', {}); // as long as the zoom says; the span shows a part of it
+      lane.append(make('span', {}, track));
       let from = -1;
       record.events.forEach(([, actor, point], k) => {
         if (actor !== who) return;
