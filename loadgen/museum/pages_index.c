@@ -4,6 +4,7 @@
 #include "museum.h"
 #include "opening.h"
 #include "pages.h"
+#include "teach.h"
 #include "which.h"
 #include "words.h"
 
@@ -55,6 +56,7 @@ static void write_scene(const struct page *page, const struct scene *scene)
     if (record != NULL && scene_bind(scene, record, &bound, message) == 0) {
         exhibit_write(page, record, scene, &bound);
         write_others(page, record);
+        teach_notes(page, scene->id);
     } else
         write_missing(page, scene);
     fputs("</div></section>\n", page->out);

@@ -17,11 +17,11 @@ static const struct page_part *find_part(const struct page_part *parts, const ch
 }
 
 /* Content-Security-Policy: nothing from another host, nothing inline; scripts where there are
- * some. */
+ * some. "data:" is the picture that becomes a PNG. */
 static const char *policy(const struct page_part *parts)
 {
     return find_part(parts, "scripts") != NULL
-               ? "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+               ? "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
                  "base-uri 'none'; form-action 'none'"
                : "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
                  "form-action 'none'";
@@ -108,7 +108,8 @@ static void write_words(const struct page *page)
 
 void page_scripts(const struct page *page)
 {
-    static const char *const names[] = {"state", "view", "desk", "zoom", "player"};
+    static const char *const names[] = {"state",  "view",  "desk",    "zoom",
+                                        "moment", "embed", "present", "player"};
     write_words(page);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fprintf(page->out, "<script src=\"%s%s.js\"></script>\n", page->root, names[i]);

@@ -148,6 +148,30 @@ void teach_links(const struct page *page, const json_t *show)
     fputs("</ul>\n", page->out);
 }
 
+static void write_said(const struct page *page, const char *key, const json_t *text)
+{
+    fputs("<p><b>", page->out);
+    html_escape(words_get(page->words, key), page->out);
+    fputs(page->language == EN ? ":</b> " : "：</b>", page->out);
+    teach_text(page, text);
+    fputs("</p>\n", page->out);
+}
+
+void teach_notes(const struct page *page, const char *scene)
+{
+    const json_t *questions = json_object_get(page->site->teach, "questions");
+    for (size_t i = 0; i < json_array_size(questions); i++) {
+        const json_t *question = json_array_get(questions, i);
+        const json_t *first = json_array_get(json_object_get(question, "show"), 0);
+        if (strcmp(at(first, 0), "scene") != 0 || strcmp(at(first, 1), scene) != 0)
+            continue;
+        fputs("<aside class=\"lesson-line\" hidden>\n", page->out);
+        write_said(page, "teach.ask", json_object_get(question, "ask"));
+        write_said(page, "teach.answer", json_object_get(question, "answer"));
+        fputs("</aside>\n", page->out);
+    }
+}
+
 void teach_command(const struct page *page, const json_t *show)
 {
     const json_t *one = json_array_get(show, 0);

@@ -14,6 +14,9 @@ void teach_text(const struct page *page, const json_t *text);
 /* The list of links of one entry. What was not recorded is named as missing. */
 void teach_links(const struct page *page, const json_t *show);
 
+/* What the lesson asks at this scene, and its answers: hidden, for the notes of who presents. */
+void teach_notes(const struct page *page, const char *scene);
+
 /* The command that makes the first run of show again, step by step: "build/hazards run ...". */
 void teach_command(const struct page *page, const json_t *show);
 

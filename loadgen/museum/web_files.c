@@ -29,6 +29,9 @@
 #define ASSET_MAP(X)                                                                               \
     X(style, "style.css")                                                                          \
     X(zoom, "zoom.js")                                                                             \
+    X(moment, "moment.js")                                                                         \
+    X(embed, "embed.js")                                                                           \
+    X(present, "present.js")                                                                       \
     X(player, "player.js")                                                                         \
     X(opening, "opening.js")                                                                       \
     X(which, "which.js")

@@ -49,7 +49,7 @@ Museum.desk = (() => {
   }
 
   function seekOnAxis(player, clientX) {
-    const whole = player.axis.querySelector('.lane b').getBoundingClientRect(), { at } = player;
+    const whole = player.axis.querySelector('.lane:not([hidden]) b').getBoundingClientRect(), { at } = player;
     const percent = (100 * (clientX - whole.left)) / whole.width;
     seek(player, at.reduce((best, mark, k) => (Math.abs(mark - percent) < Math.abs(at[best] - percent) ? k : best), 0));
   }

@@ -1,6 +1,6 @@
 /* Zooms into a span of the axis of time: a drag over it (brush), the keys + - 0, buttons, and Ctrl
- * with the wheel. The list shows the events of that span. A long list folds what lies between two
- * beats. */
+ * with the wheel. Lanes and list show the events of that span. A long list folds what lies between
+ * two beats. */
 'use strict';
 
 Museum.zoom = (() => {
@@ -37,6 +37,13 @@ Museum.zoom = (() => {
     });
   }
 
+  /* A lane without events in the span is hidden, unless all are without. */
+  function hideLanes({ axis, at, zoom }) {
+    const lanes = [...axis.querySelectorAll('.lane')];
+    const acts = lanes.map((lane) => [...lane.querySelectorAll('.dot')].some(({ dataset }) => isSeen({ zoom }, at[dataset.k])));
+    lanes.forEach((lane, i) => { lane.hidden = acts.includes(true) && !acts[i]; });
+  }
+
   function show(player, from, times) {
     const { zoom } = player;
     zoom.times = clamp(times, 1, zoom.most);
@@ -44,6 +51,7 @@ Museum.zoom = (() => {
     player.axis.style.setProperty('--zoom', zoom.times);
     player.axis.style.setProperty('--from', zoom.from);
     player.axis.classList.toggle('away', !isSeen(player, player.at[player.k]));
+    hideLanes(player);
     tell(player);
     list(player);
   }
@@ -60,13 +68,13 @@ Museum.zoom = (() => {
   /* -- the pointer ----------------------------------------------------------------------------- */
 
   function placeOf(player, clientX) {
-    const whole = player.axis.querySelector('.lane b').getBoundingClientRect();
+    const whole = player.axis.querySelector('.lane:not([hidden]) b').getBoundingClientRect();
     const { from, times } = player.zoom;
     return clamp((100 * (clientX - whole.left)) / whole.width, from, from + 100 / times);
   }
 
   function drawBrush({ zoom, axis }, one, other) {
-    const whole = axis.querySelector('.lane b').getBoundingClientRect();
+    const whole = axis.querySelector('.lane:not([hidden]) b').getBoundingClientRect();
     const x = (place) => whole.left - axis.getBoundingClientRect().left + (place * whole.width) / 100;
     const [left, right] = [x(one), x(other)].sort((a, b) => a - b);
     zoom.brush.style.left = `${left}px`;
@@ -143,7 +151,7 @@ Museum.zoom = (() => {
     player.zoom.bar = make('div', { class: 'zoom' },
       button('zoom-in', '+', () => scale(player, 2)), button('zoom-out', '−', () => scale(player, 0.5)),
       button('zoom-all', '0', () => all(player)), player.zoom.says);
-    player.axis.after(player.zoom.bar);
+    player.axis.before(player.zoom.bar);
     player.axis.querySelectorAll('[data-k]').forEach((dot) => {
       const k = Number(dot.dataset.k);
       dot.title = `${(player.record.events[k][0] / 1000).toFixed(1)} ms: ${player.lines[k].querySelector('.fact').textContent}`;

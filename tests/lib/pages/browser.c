@@ -254,3 +254,49 @@ void browser_picture(struct browser *browser, const char *file)
     assert(closed == 0);
     json_decref(picture);
 }
+
+void browser_downloads(struct browser *browser, const char *folder)
+{
+    order(browser, "POST", "/goog/cdp/execute",
+          json_pack("{s:s, s:{s:s, s:s}}", "cmd", "Browser.setDownloadBehavior", "params",
+                    "behavior", "allow", "downloadPath", folder));
+}
+
+void browser_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX])
+{
+    json_t *id = command(browser, "GET", "/window", NULL);
+    assert(json_is_string(id));
+    snprintf(ret_id, BROWSER_WINDOW_MAX, "%s", json_string_value(id));
+    json_decref(id);
+}
+
+void browser_to_window(struct browser *browser, const char *id)
+{
+    order(browser, "POST", "/window", json_pack("{s:s}", "handle", id));
+}
+
+void browser_next_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX])
+{
+    char here[BROWSER_WINDOW_MAX];
+    json_t *list = NULL;
+    const int64_t until_ms = test_now_ms() + ANSWER_MS;
+    browser_window(browser, here);
+    do {
+        json_decref(list);
+        list = command(browser, "GET", "/window/handles", NULL);
+        assert(test_now_ms() < until_ms);
+    } while (json_array_size(list) < 2);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *id = json_string_value(json_array_get(list, i));
+        if (strcmp(id, here) != 0)
+            snprintf(ret_id, BROWSER_WINDOW_MAX, "%s", id);
+    }
+    json_decref(list);
+    browser_to_window(browser, ret_id);
+}
+
+void browser_end_window(struct browser *browser, const char *next)
+{
+    order(browser, "DELETE", "/window", NULL);
+    browser_to_window(browser, next);
+}

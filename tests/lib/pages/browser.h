@@ -35,5 +35,16 @@ void browser_type(struct browser *browser, const char *keys);
 size_t browser_errors(struct browser *browser);
 /* Saves the whole page as PNG, with the parts outside the window. */
 void browser_picture(struct browser *browser, const char *file);
+/* Files that are saved go into this folder, without a question. */
+void browser_downloads(struct browser *browser, const char *folder);
+
+/* Windows. Calls act on the current one. */
+enum { BROWSER_WINDOW_MAX = 64 };
+void browser_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX]);
+void browser_to_window(struct browser *browser, const char *id);
+/* Waits until there is a second window, and goes there. */
+void browser_next_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX]);
+/* Closes the current window, and goes to this one. */
+void browser_end_window(struct browser *browser, const char *next);
 
 #endif
