@@ -19,9 +19,10 @@ useful_lines() {
     grep -vE '^\[( RUN      |       OK |==========)\]' "$1" | tail -n 60
 }
 
-# The processes of a session.
+# The processes of a session. Not by awk alone: it ends at a file that has vanished.
 members() {
-    awk -v session="$1" '{ pid = $1; sub(/.*\) /, ""); if ($4 == session && $1 != "Z") print pid }' /proc/[0-9]*/stat 2>/dev/null
+    cat /proc/[0-9]*/stat 2>/dev/null |
+        awk -v session="$1" '{ pid = $1; sub(/.*\) /, ""); if ($4 == session && $1 != "Z") print pid }'
 }
 
 # Where all threads of a program and of the processes that it has started stand.
