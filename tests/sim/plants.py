@@ -7,6 +7,8 @@ until the simulation finds each.
 
 Environment: B (build), SEEDS and SECONDS_MAX at most for each (2000, 900). The sum is in
 B/plants.json."""
+import fcntl
+import filecmp
 import json
 import os
 import re
@@ -21,27 +23,29 @@ PARTS = ("app", "db", "lockkit", "tests", "Makefile", ".layers")
 
 
 def read_plants():
-    """{name: (words, [(file, old, new)])}"""
+    """{name: (words, only, [(file, old, new)])}"""
     plants, name, file = {}, None, None
     for line in open(os.path.join(HERE, "plants")).read().splitlines():
         if line.startswith("#") or not line:
             continue
         if line[0] == "-":
-            edits = plants[name][1]
+            edits = plants[name][2]
             if edits and edits[-1][0] == file and not edits[-1][2]:
                 edits[-1][1].append(line[1:])
             else:
                 edits.append((file, [line[1:]], []))
         elif line[0] == "+":
-            plants[name][1][-1][2].append(line[1:])
+            plants[name][2][-1][2].append(line[1:])
         elif line[0] == " ":
             file = line[1:]
         else:
             name, words = line.split(": ", 1)
+            name, _, only = name.partition(" ")
             if name in plants:
                 sys.exit(f"plants: {name} is there twice")
-            plants[name] = (words, [])
-    return {n: (w, [(f, "\n".join(o), "\n".join(p)) for f, o, p in e]) for n, (w, e) in plants.items()}
+            plants[name] = (words, only, [])
+    return {name: (words, only, [(file, "\n".join(old), "\n".join(new)) for file, old, new in edits])
+            for name, (words, only, edits) in plants.items()}
 
 
 def planted(name, edits):
@@ -57,13 +61,34 @@ def planted(name, edits):
     return texts
 
 
+def files_of(top):
+    """The sources below it, as {path: where}."""
+    found = {}
+    for part in PARTS:
+        path = os.path.join(top, part)
+        for folder, _, names in os.walk(path):
+            found.update((os.path.relpath(os.path.join(folder, name), top), os.path.join(folder, name))
+                         for name in names)
+        if os.path.isfile(path):
+            found[part] = path
+    return found
+
+
 def copy_tree(tree):
-    os.makedirs(tree, exist_ok=True)
-    fresh = not os.path.isdir(f"{tree}/build")
-    subprocess.run(["cp", "-a", "-u", "-t", tree, *PARTS], cwd=TOP, check=True)
-    if fresh and os.path.isdir(f"{TOP}/build/obj"):  # what is built already
+    """Equal to ours, whatever a run that was killed has left there."""
+    if os.path.isdir(f"{TOP}/build/obj") and not os.path.isdir(f"{tree}/build"):  # what is built already
         os.makedirs(f"{tree}/build")
-        subprocess.run("cp -a build/obj build/*.a " + tree + "/build/", shell=True, cwd=TOP, check=True)
+        subprocess.run(f"cp -a build/obj build/*.a {tree}/build/", shell=True, cwd=TOP, check=True)
+        subprocess.run(["cp", "-a", "-t", tree, *PARTS], cwd=TOP, check=True)
+    ours, theirs = files_of(TOP), files_of(tree)
+    for path in theirs.keys() - ours.keys():
+        os.remove(theirs[path])
+    for path, file in ours.items():
+        copy = os.path.join(tree, path)
+        if path in theirs and filecmp.cmp(file, copy, shallow=False):
+            continue
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copy(file, copy)  # newer than what was built from another one
 
 
 def build(tree, name, texts):
@@ -83,25 +108,30 @@ def build(tree, name, texts):
     return program
 
 
-def seek(program):
-    """(seeds, what broke or None)"""
+def seek(program, only):
+    """(the seed, what broke), or (the last seed, None)"""
     env = dict(os.environ, SIM_SEEDS=os.environ.get("SEEDS", "2000"), SIM_SHRINK_S="0",
                SIM_SECONDS=os.environ.get("SECONDS_MAX", "900"), SIM_UNTIL_BROKEN="1")
+    if only:
+        env["SIM_ONLY"] = only
     out = subprocess.run([program], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         text=True).stdout
+                         text=True, errors="replace").stdout
     found = sorted((int(n), what) for n, what in re.findall(r"^seed (\d+): (.*)", out, re.M))
     if found:
         return found[0]
-    return int(re.search(r'"seeds": (\d+),', out).group(1)), None
+    return int(re.search(r'"last": (\d+),', out).group(1)), None
 
 
 def main():
     plants = read_plants()
-    texts = {name: planted(name, edits) for name, (_, edits) in plants.items()}
+    texts = {name: planted(name, edits) for name, (_, _, edits) in plants.items()}
     if sys.argv[1:] == ["--check"]:
         print(f"{len(plants)} mistakes can be planted")
         return 0
     folder = os.path.join(TOP, BUILD, "plants")
+    os.makedirs(folder, exist_ok=True)
+    alone = open(f"{folder}/lock", "w")
+    fcntl.flock(alone, fcntl.LOCK_EX)  # two would plant in one tree
     copy_tree(f"{folder}/tree")
     try:
         told = json.load(open(f"{folder}.json"))
@@ -111,7 +141,7 @@ def main():
     for name in sys.argv[1:] or plants:
         if name not in plants:
             sys.exit(f"plants: there is no {name}")
-        seeds, what = seek(build(f"{folder}/tree", name, texts[name]))
+        seeds, what = seek(build(f"{folder}/tree", name, texts[name]), plants[name][1])
         missed += what is None
         told[name] = {"words": plants[name][0], "seeds": seeds, "found": what}
         print(f"| {plants[name][0]} | {seeds} | {re.split('[:(]', what)[0].strip() if what else 'not found'} |",

@@ -102,11 +102,12 @@ void sim_enter(struct sim_deal *deal, const struct op *op)
         enter_done(deal);
     if (!is_decided(answer))
         return;
+    if (deal->decided && deal->status >= 300 && !answer->replayed && sim_may_be_pruned(deal))
+        sim_count(SIM_REDECIDED);
     if (deal->decided && (deal->status != answer->status || strcmp(deal->body, body) != 0)) {
         if (!may_differ(deal, answer->status))
             sim_broken("%s was answered twice: %d %.120s and %d %.120s", deal->key, deal->status,
                        deal->body, answer->status, body);
-        sim_count(SIM_REDECIDED);
         if (answer->status >= 300 && (deal->unseen || deal->status < 300)) /* told late */
             return;
     }

@@ -277,6 +277,18 @@ static void count_stock(void)
     see_through(new_deal(OP_CHANGE_STOCK, item, "", sim_one_in(2) ? pieces : -pieces));
 }
 
+/* Another's key, perhaps while it runs. Where answers are pruned, often one that was refused: it
+ * may be decided anew. */
+static void ask_again(void)
+{
+    const uint32_t first = sim_below(sim_world.n_deals);
+    uint32_t i = first;
+    if (sim_world.is.retention_s > 0 && sim_one_in(2))
+        while (sim_world.deals[i].status < 300 && (i + 1) % sim_world.n_deals != first)
+            i = (i + 1) % sim_world.n_deals;
+    ask_once(&sim_world.deals[i]);
+}
+
 static void *client(void *arg)
 {
     const struct sim_settings *is = &sim_world.is;
@@ -300,8 +312,8 @@ static void *client(void *arg)
             count_stock();
         } else if (what < 9) {
             refund();
-        } else if (sim_world.n_deals > 0) { /* another's key, perhaps while it runs */
-            ask_once(&sim_world.deals[sim_below(sim_world.n_deals)]);
+        } else if (sim_world.n_deals > 0) {
+            ask_again();
         }
     }
     sim_world.clients_left--;

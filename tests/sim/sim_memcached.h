@@ -37,7 +37,7 @@ struct sim_memcached *sim_memcached(void);
 /* It is down, and has forgotten everything, when it is back. */
 void sim_memcached_kill(void);
 void sim_memcached_restart(void);
-/* Forgets some or all of its keys, as under memory pressure or flush_all. Returns how many. */
+/* Forgets one or all of its keys, as under memory pressure or flush_all. Returns how many. */
 size_t sim_memcached_forget(bool all);
 
 #endif

@@ -58,13 +58,16 @@ void sim_memcached_restart(void)
 
 size_t sim_memcached_forget(bool all)
 {
-    size_t forgotten = 0;
-    for (size_t i = 0; i < at.server.n;)
-        if (all || sim_one_in(2)) {
-            at.server.items[i] = at.server.items[--at.server.n];
-            forgotten++;
-        } else {
+    struct sim_memcached *server = &at.server;
+    for (size_t i = 0; i < server->n;)
+        if (server->items[i].until_s != 0 &&
+            server->items[i].until_s <= sim_memcached_now_s(server))
+            server->items[i] = server->items[--server->n]; /* it has ended anyway */
+        else
             i++;
-        }
+    const size_t forgotten = all || server->n == 0 ? server->n : 1;
+    if (!all && server->n > 0)
+        server->items[sim_below((uint32_t)server->n)] = server->items[server->n - 1];
+    server->n -= forgotten;
     return forgotten;
 }

@@ -8,7 +8,7 @@ enum { AS_LONG_AS_US = 400000 };
 static void spoil_connections(enum sim_event kind)
 {
     struct sim_pg_faults faults = {0};
-    uint32_t one_in = 1u << sim_below(6);
+    uint32_t one_in = 1u << sim_below(4);
     if (kind == SIM_PG_CUT) {
         faults.cut_commit = one_in;
         faults.cut = 20 * one_in;

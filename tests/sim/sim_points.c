@@ -22,7 +22,7 @@ static const char *const points[] = {
     LK_POINT_TRY,     LK_POINT_ACQUIRED, LK_POINT_RENEW, LK_POINT_RELEASE, LK_POINT_RELEASED,
     LK_POINT_CLEANUP, "waiting",         "acquired",     "read",           "decided",
     "checked",        "committed",       "released",     "disk.write",     "disk.flush",
-    "disk.flushed",   LATER_TURN,        LATER_TURN,     LATER_TURN};
+    "disk.flushed"};
 
 void sim_points_begin(void)
 {
@@ -31,6 +31,8 @@ void sim_points_begin(void)
 
 const char *sim_any_point(void)
 {
+    if (sim_world.is.lanes && sim_world.is.turns > 1 && sim_one_in(2))
+        return LATER_TURN;
     return points[sim_below(sizeof points / sizeof points[0])];
 }
 
@@ -130,7 +132,8 @@ static void note_rare_states(const struct op *op, enum op_point point)
     else if (point == OP_COMMITTED && hold && lk_check(hold, NULL) != LK_OK)
         sim_count(SIM_ENDED_IN_COMMIT);
     else if (point == OP_RELEASED && op->section->outcome_unknown)
-        sim_count(SIM_KEPT);
+        sim_count(op->section->rows[0].fence > 0 && op->section->config->fence ? SIM_KEPT
+                                                                               : SIM_KEPT_ALONE);
 }
 
 /* -- the timeline, as the lab's: when, where, who, point, value, fence ------------------------- */

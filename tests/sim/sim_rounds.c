@@ -140,19 +140,33 @@ double sim_real_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* The next seed whose settings are of that, if it is not NULL. */
+static uint64_t first_of(const char *only, uint64_t seed, uint64_t end)
+{
+    struct sim_settings settings;
+    for (; only && seed < end; seed++) {
+        draw(seed, &settings);
+        if (sim_settings_are_of(&settings, only))
+            break;
+    }
+    return seed;
+}
+
 static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, double until_s)
 {
+    const char *only = getenv("SIM_ONLY");
     int running = 0;
     while (next < end || running > 0) {
         if (sim_real_s() >= until_s || (until_broken() && sum.broken > 0))
             end = next;
-        for (int i = 0; i < n_jobs && next < end; i++)
+        for (int i = 0; i < n_jobs && (next = first_of(only, next, end)) < end; i++)
             if (jobs[i].pid == 0) {
                 memset(&jobs[i], 0, sizeof jobs[i]);
+                sum.last = next;
                 start(&jobs[i], next++);
                 running++;
             }
-        pid_t pid = wait(NULL);
+        pid_t pid = running > 0 ? wait(NULL) : 0;
         if (pid < 0)
             abort();
         for (int i = 0; i < n_jobs; i++)
@@ -166,12 +180,12 @@ static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, d
 void sim_sum_print(const struct sim_sum *is, FILE *out)
 {
     fprintf(out,
-            "{\n  \"seeds\": %" PRIu64 ", \"seconds\": %.1f, \"deals\": %" PRIu64
-            ", \"looks\": %" PRIu64 ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64
-            ", \"differing\": %" PRIu64 ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64
-            ",\n  \"events\": {",
-            is->seeds, is->seconds, is->deals, is->looks, is->virtual_s, is->broken, is->differing,
-            is->canaries, is->canaries_caught);
+            "{\n  \"seeds\": %" PRIu64 ", \"last\": %" PRIu64
+            ", \"seconds\": %.1f, \"deals\": %" PRIu64 ", \"looks\": %" PRIu64
+            ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64 ", \"differing\": %" PRIu64
+            ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64 ",\n  \"events\": {",
+            is->seeds, is->last, is->seconds, is->deals, is->looks, is->virtual_s, is->broken,
+            is->differing, is->canaries, is->canaries_caught);
     for (int i = 0; i < SIM_EVENTS; i++)
         fprintf(out, "%s\n    \"%s\": %" PRIu64, i ? "," : "", sim_event_texts[i], is->events[i]);
     fprintf(out, "\n  }\n}\n");

@@ -5,6 +5,7 @@
 #include "sim_shrink.h"
 
 struct sim_sum {
+    uint64_t last; /* seed that was begun */
     uint64_t seeds, deals, looks, broken,
         differing;                      /* runs that broke a promise; that a replay differed of */
     uint64_t canaries, canaries_caught; /* runs under no guard, and those that lost an update */

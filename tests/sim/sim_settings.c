@@ -183,7 +183,8 @@ static bool holds_leases(const struct sim_settings *is, const char *guard)
  * locks away. In a part of these, nothing at all goes wrong. */
 static void draw_lock_alone(struct sim_settings *ret)
 {
-    if (in_store(ret->guard) || !claims_leases(ret->guard) || !sim_one_in(3))
+    /* On PostgreSQL a commit may land late, which the lock alone has to wait for. */
+    if (in_store(ret->guard) || !claims_leases(ret->guard) || !sim_one_in(ret->postgres ? 2 : 3))
         return;
     if (sim_one_in(3)) {
         ret->n_faults = 0;
@@ -252,6 +253,14 @@ void sim_settings_canary(struct sim_settings *ret, uint64_t seed)
                                  .clients = 6,
                                  .deals = 8,
                                  .steps_per_switch = 4};
+}
+
+bool sim_settings_are_of(const struct sim_settings *is, const char *what)
+{
+    const size_t n = strlen(what);
+    return strcmp(what, is->postgres ? "postgres" : "sqlite") == 0 ||
+           strncmp(is->guard, what, n) == 0 ||
+           (is->other_guard && strncmp(is->other_guard, what, n) == 0);
 }
 
 void sim_settings_print(const struct sim_settings *is, FILE *out)

@@ -82,6 +82,7 @@
     X(PG_RECHECK, "PostgreSQL: row changed while a statement waited for it")                       \
     X(PG_TAKEN, "PostgreSQL: key of a new row taken")                                              \
     X(KEPT, "lock kept while its commit is undecided")                                             \
+    X(KEPT_ALONE, "the same, and no fence would keep others out")                                  \
     X(DUPLICATE, "key answered by another since the look-up")                                      \
     X(DRAINING, "asked while it drains")                                                           \
     X(BATCHED, "operations share a turn")                                                          \
@@ -145,6 +146,8 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed);
 void sim_settings_canary(struct sim_settings *ret, uint64_t seed);
 /* Its lease ends by the clock of an instance. */
 bool sim_settings_lease_by_clock(const struct sim_settings *settings);
+/* "sqlite", "postgres", or how the name of one of its guards begins. */
+bool sim_settings_are_of(const struct sim_settings *settings, const char *what);
 void sim_settings_print(const struct sim_settings *settings, FILE *out);
 
 #endif

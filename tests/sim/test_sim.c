@@ -2,7 +2,8 @@
  * The whole service on a virtual clock, under settings, interleavings and faults that a seed draws.
  * See tests/sim/README.md. Variables: TEST_SEED=N runs one seed and prints its timeline;
  * TEST_LESS=...: with less of this and that; SIM_SHRINK_S: seconds to shrink a failing seed in;
- * SIM_SEEDS and SIM_FROM: how many, and the first; SIM_JSON: a file for the sum.
+ * SIM_SEEDS and SIM_FROM: how many, and the first; SIM_ONLY: runs only those of this store or guard
+ * (sim_settings_are_of()); SIM_JSON: a file for the sum.
  */
 #include "sim_rounds.h"
 
