@@ -56,12 +56,26 @@ static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
                                                    [HAZARD_REFUSED] = "⊘",
                                                    [HAZARD_SLOW] = "…"};
 
-static const char *const meanings[HAZARD_OUTCOMES] = {
-    [HAZARD_SAFE] = "nothing lost, each request has the answer that it should have",
-    [HAZARD_UNSAFE] = "the ledger shows a loss, or more was done than asked for",
-    [HAZARD_STUCK] = "a waiter never gets the lock",
-    [HAZARD_REFUSED] = "nothing lost, a request is not served",
-    [HAZARD_SLOW] = "nothing lost, but late"};
+static const char *const meanings[HAZARD_OUTCOMES][2] = {
+    [HAZARD_SAFE] = {"nothing lost, each request has the answer that it should have",
+                     "安全：没有丢失，每个请求都得到应有的答复"},
+    [HAZARD_UNSAFE] = {"the ledger shows a loss, or more was done than asked for",
+                       "不安全：流水表显示有损失，或者执行的比请求的多"},
+    [HAZARD_STUCK] = {"a waiter never gets the lock", "卡死：等待者永远拿不到锁"},
+    [HAZARD_REFUSED] = {"nothing lost, a request is not served",
+                        "拒绝：没有丢失，但有请求没有得到处理"},
+    [HAZARD_SLOW] = {"nothing lost, but late", "慢：没有丢失，但是晚了"}};
+
+/* In both languages. */
+static void say(const char *const text[2], FILE *out)
+{
+    html_text(out, text[EN]);
+    fputs(" <span lang='zh'>", out);
+    html_text(out, text[ZH]);
+    fputs("</span>", out);
+}
+
+#define SAY(en, zh, out) say((const char *const[]){en, zh}, out)
 
 /* -- the matrix ------------------------------------------------------------------------------- */
 
@@ -153,7 +167,9 @@ static void write_matrix(const struct lab_report *report, FILE *out)
 {
     struct columns columns = {.n = 0};
     find_columns(report, &columns);
-    fputs("<div class='card frame'><table class='matrix'><thead><tr><th>failure</th>", out);
+    fputs("<div class='card frame'><table class='matrix'><thead><tr><th scope='col'>", out);
+    SAY("failure", "故障", out);
+    fputs("</th>", out);
     for (int c = 0; c < columns.n; c++)
         fprintf(out, "<th scope='col'>%s</th>", columns.guards[c]);
     fputs("</tr></thead><tbody>\n", out);
@@ -165,13 +181,13 @@ static void write_matrix(const struct lab_report *report, FILE *out)
 
 /* -- one run ---------------------------------------------------------------------------------- */
 
-static void paragraph(const char *label, const char *const *text, FILE *out)
+static void paragraph(const char *const label[2], const char *const *text, FILE *out)
 {
-    fprintf(out, "<p><strong>%s</strong> ", label);
-    html_text(out, text[EN]);
-    fputs(" <span lang='zh'>", out);
-    html_text(out, text[ZH]);
-    fputs("</span></p>\n", out);
+    fputs("<p><strong>", out);
+    say(label, out);
+    fputs("</strong> ", out);
+    say(text, out);
+    fputs("</p>\n", out);
 }
 
 /* What happened in this run, as it was recorded. */
@@ -182,38 +198,57 @@ static void write_facts(const struct lab_result *result, FILE *out)
     fputs("<ul>", out);
     for (int i = 0; i < n; i++) {
         fprintf(out, "<li data-fact='%s'>", facts[i].id);
-        html_text(out, facts[i].text[EN]);
-        fputs(" <span lang='zh'>", out);
-        html_text(out, facts[i].text[ZH]);
-        fputs("</span></li>\n", out);
+        SAY(facts[i].text[EN], facts[i].text[ZH], out);
+        fputs("</li>\n", out);
     }
     fputs("</ul>\n", out);
+}
+
+static void write_title(const struct lab_result *result, FILE *out)
+{
+    static const char *const nothing[2] = {NULL, NULL};
+    const char *const *as = result->one->as[EN] != NULL ? result->one->as : nothing;
+    fputs("<h2>", out);
+    html_text(out, result->hazard->title[EN]);
+    fprintf(out, " — <code>%s</code>%s", result->one->guard, as[EN] == NULL ? "" : ", ");
+    html_text(out, as[EN] == NULL ? "" : as[EN]);
+    fputs(" <span lang='zh'>", out);
+    html_text(out, result->hazard->title[ZH]);
+    html_text(out, as[ZH] == NULL ? "" : "，");
+    html_text(out, as[ZH] == NULL ? "" : as[ZH]);
+    fputs("</span></h2>", out);
+}
+
+static void write_headline(const struct lab_result *result, FILE *out)
+{
+    fprintf(out,
+            "<p class='headline%s'>%s %s. %d of %d runs agree; the fault took effect in %d. "
+            "<span lang='zh'>%d 次运行中 %d 次与预期一致；故障在 %d 次中起作用。</span></p>\n",
+            result->observed == HAZARD_SAFE || result->observed == HAZARD_REFUSED ? "" : " bad",
+            signs[result->observed], hazard_outcome_text(result->observed), result->agreeing,
+            result->runs, result->took_effect, result->runs, result->agreeing, result->took_effect);
 }
 
 static void write_run(const struct lab_result *result, int index, FILE *out)
 {
     const struct run_outcome *o = &result->outcome;
-    const char *as = result->one->as[EN];
-    fprintf(out, "<section class='run card' id='run-%d'><a class='close' href='#top'>close</a><h2>",
-            index);
-    html_text(out, result->hazard->title[EN]);
-    fprintf(out, " — <code>%s</code>%s", result->one->guard, as == NULL ? "" : ", ");
-    html_text(out, as == NULL ? "" : as);
-    fprintf(out,
-            "</h2><p class='headline%s'>%s %s. %d of %d runs agree; the fault took effect in "
-            "%d.</p>\n",
-            result->observed == HAZARD_SAFE || result->observed == HAZARD_REFUSED ? "" : " bad",
-            signs[result->observed], hazard_outcome_text(result->observed), result->agreeing,
-            result->runs, result->took_effect);
+    fprintf(out, "<section class='run card' id='run-%d'><a class='close' href='#top'>", index);
+    SAY("close", "关闭", out);
+    fputs("</a>", out);
+    write_title(result, out);
+    write_headline(result, out);
     write_facts(result, out);
-    paragraph("What can go wrong.", result->hazard->story, out);
+    paragraph((const char *const[]){"What can go wrong.", "可能出什么错。"}, result->hazard->story,
+              out);
     hazard_html_trace(result, out);
     if (o->has_fork) {
-        fputs("<h3>Two rows of the ledger that contradict each other</h3>", out);
+        fputs("<h3>", out);
+        SAY("Two rows of the ledger that contradict each other", "流水表中互相矛盾的两行", out);
+        fputs("</h3>", out);
         html_fork(o->fork, out);
     }
-    paragraph("Warning.", result->hazard->warning, out);
-    paragraph("What helps.", result->hazard->fix, out);
+    paragraph((const char *const[]){"Warning.", "出处。"}, result->hazard->warning, out);
+    paragraph((const char *const[]){"What helps.", "解决办法。"}, result->hazard->fix, out);
     fputs("</section>\n", out);
 }
 
@@ -222,31 +257,47 @@ static void write_run(const struct lab_result *result, int index, FILE *out)
 static void write_legend(FILE *out)
 {
     fputs("<p class='legend'>", out);
-    for (int i = 0; i < HAZARD_OUTCOMES; i++)
-        fprintf(out, "<span class='chip %s'><b>%s</b>%s<small>%s</small></span>",
-                hazard_outcome_text((enum hazard_outcome)i), signs[i],
-                hazard_outcome_text((enum hazard_outcome)i), meanings[i]);
+    for (int i = 0; i < HAZARD_OUTCOMES; i++) {
+        const char *outcome = hazard_outcome_text((enum hazard_outcome)i);
+        fprintf(out, "<span class='chip %s'><b>%s</b>%s<small>", outcome, signs[i], outcome);
+        say(meanings[i], out);
+        fputs("</small></span>", out);
+    }
     fputs("</p>\n", out);
+}
+
+static void write_counts(const struct lab_report *report, FILE *out)
+{
+    const int mismatches = lab_mismatches(report), not_run = lab_not_run(report);
+    fprintf(out, "<p class='headline%s'>", mismatches == 0 && not_run == 0 ? "" : " bad");
+    if (not_run > 0)
+        fprintf(out, "Incomplete, %d not run: ", not_run);
+    fprintf(out, "%d case%s, %d not as expected <span lang='zh'>", report->n_results,
+            report->n_results == 1 ? "" : "s", mismatches);
+    if (not_run > 0)
+        fprintf(out, "不完整，%d 例没有运行：", not_run);
+    fprintf(out, "%d 例，%d 例与预期不符</span></p>\n", report->n_results, mismatches);
 }
 
 void lab_report_to_html(const struct lab_report *report, FILE *out)
 {
-    int mismatches = lab_mismatches(report), not_run = lab_not_run(report);
-    fprintf(
-        out,
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width,initial-scale=1'>"
-        "<title>The hazard lab: failures and guards</title><style>\n%s%s</style></head>"
-        "<body id='top'><main><h1>Every lock made to fail</h1>\n"
-        "<p>Real servers, the real service, one fault at a named point; the outcome is counted "
-        "from the ledger. Choose a cell to see its run. <code>make site</code> plays it step by "
-        "step.</p>\n"
-        "<p class='headline%s'>",
-        html_style, style, mismatches == 0 && not_run == 0 ? "" : " bad");
-    if (not_run > 0)
-        fprintf(out, "Incomplete, %d not run: ", not_run);
-    fprintf(out, "%d case%s, %d not as expected</p>\n", report->n_results,
-            report->n_results == 1 ? "" : "s", mismatches);
+    fprintf(out,
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+            "<title>The hazard lab: failures and guards</title><style>\n%s%s</style></head>"
+            "<body id='top'><main><h1>",
+            html_style, style);
+    SAY("Every lock made to fail", "让每一种锁都失败", out);
+    fputs("</h1>\n<p>", out);
+    SAY("Real servers, the real service, one fault at a named point; the outcome is counted from "
+        "the ledger. Choose a cell to see its run.",
+        "真实的服务器，真实的服务，在指定的点上制造一个故障；结果由流水表得出。点击格子查看运行过程"
+        "。",
+        out);
+    fputs(" <code>make site</code>", out);
+    SAY(" plays it step by step.", "逐步播放。", out);
+    fputs("</p>\n", out);
+    write_counts(report, out);
     write_legend(out);
     write_matrix(report, out);
     for (int i = 0; i < report->n_results; i++)

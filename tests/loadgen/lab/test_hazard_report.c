@@ -188,6 +188,41 @@ static void columns_are_in_the_catalogue_s_order(void **state)
     free(page);
 }
 
+/* Each element that begins so: its text up to its end is in both languages. */
+static void expect_bilingual(const char *page, const char *begin, const char *end)
+{
+    int n = 0;
+    for (const char *at = page; (at = strstr(at, begin)) != NULL; n++) {
+        const char *stop = strstr(at, end), *chinese = strstr(at, "<span lang='zh'>");
+        assert_non_null(stop);
+        if (chinese == NULL || chinese > stop || chinese[strlen("<span lang='zh'>")] == '<')
+            fail_msg("in English only: %.*s", (int)(stop - at), at);
+        at = stop;
+    }
+    assert_true(n > 0);
+}
+
+static void headings_are_in_both_languages(void **state)
+{
+    static const char *const heads[][2] = {{"<h1>", "</h1>"},
+                                           {"<h2>", "</h2>"},
+                                           {"<h3>", "</h3>"},
+                                           {"<strong>", "</strong>"},
+                                           {"<p class='headline", "</p>"},
+                                           {"<table class='matrix'>", "</th>"},
+                                           {"<small>nothing lost", "</small>"}};
+    (void)state;
+    report = (struct lab_report){.repeat = 1, .n_results = 1};
+    report.results[0] = (struct lab_result){.hazard = hazard_find("lost-update"),
+                                            .one = &hazard_find("lost-update")->cases[0],
+                                            .runs = 1,
+                                            .outcome.has_fork = true};
+    char *page = written(write_page);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        expect_bilingual(page, heads[i][0], heads[i][1]);
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +230,7 @@ int main(void)
         cmocka_unit_test(lines_stand_under_their_heading),
         cmocka_unit_test(mismatch_is_the_verdict),
         cmocka_unit_test(columns_are_in_the_catalogue_s_order),
+        cmocka_unit_test(headings_are_in_both_languages),
         cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
         cmocka_unit_test(everybody_who_acts_is_told),
     };
