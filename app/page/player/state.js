@@ -7,7 +7,7 @@ document.documentElement.classList.add('js');
 Museum.state = (() => {
   const fresh = (who) => ({
     who, holds: false, waits: false, read: null, write: null, version: null, fence: 0,
-    stopped: false, held: false, killed: false, answer: '', doing: '', told: false,
+    stopped: false, held: false, killed: false, releasing: false, released: false, answer: '', doing: '', told: false,
   });
 
   function write(state, who, value, fence) {
@@ -20,9 +20,19 @@ Museum.state = (() => {
     };
   }
 
+  /* That a release has arrived is noted some time after it has: who is granted the lock shows it, unless the
+   * lease had ended before. */
+  function release(state, record, key, t) {
+    const client = state.clients[key.who];
+    if (!client || !client.releasing || (record.lease_ms && t - key.t >= record.lease_ms * 1000)) return;
+    client.released = true;
+    client.holds = false;
+  }
+
   /* The server's view of the lock. A mutex is a lock in each process; a shared lock has many holders. */
   function grant(state, record, who, t) {
     const alone = !record.local && !record.shared;
+    if (alone) state.keys.forEach((key) => release(state, record, key, t));
     state.keys = state.keys.filter((key) => !alone && key.who !== who);
     state.keys.push({ who, t });
   }
@@ -37,14 +47,16 @@ Museum.state = (() => {
     sends: (s, r, c) => Object.assign(c, fresh(c.who), { stopped: c.stopped, doing: 'sends' }),
     waiting: (s, r, c) => { c.doing = 'asks'; },
     'lock.wait': (s, r, c) => { c.waits = true; c.doing = 'waits'; },
-    'lock.acquired': (s, r, c, t) => { c.waits = false; c.holds = true; c.doing = 'holds'; grant(s, r, c.who, t); },
+    'lock.acquired': (s, r, c, t) => { Object.assign(c, { waits: false, holds: true, doing: 'holds', releasing: false, released: false }); grant(s, r, c.who, t); },
+    'lock.release': (s, r, c) => { c.releasing = true; },
+    'lock.release.del': (s, r, c) => { c.releasing = false; }, // it compared, and deletes later
     read: (s, r, c, t, value, fence) => {
       Object.assign(c, { waits: false, read: value, write: null, version: s.row.version, fence, doing: 'has-read' });
     },
     decided: (s, r, c, t, value) => { c.write = value; c.doing = 'decided'; },
     checked: (s, r, c) => { c.doing = 'checked'; },
     committed: (s, r, c) => { c.doing = 'committed'; },
-    'lock.released': (s, r, c) => { c.holds = false; c.doing = 'released'; free(s, r, c.who); },
+    'lock.released': (s, r, c) => { c.holds = false; c.doing = 'released'; if (!c.released) free(s, r, c.who); },
     lost: (s, r, c) => { c.doing = 'refused'; },
     rejected: (s, r, c) => { c.waits = false; c.doing = 'rejected'; },
     stopped: (s, r, c) => { c.stopped = true; },

@@ -72,11 +72,13 @@ static void a_lesson_that_has_become_untrue_makes_no_site(void **state)
 /* -- the player ----------------------------------------------------------------------------------
  */
 
-/* In the page: a lock of which each has but one holder is granted only when it is drawn as free. */
+/* In the page: a lock of which each has but one holder is granted only when it is drawn as free, or
+ * when its holder is about to release it: that the release has arrived is noted later. */
 #define GRANTED_FREE                                                                               \
     "const isGrantedFree = ({ lock, local, shared, events }, k, record) => !lock || local || "     \
     "shared"                                                                                       \
-    "  || events[k][2] !== 'lock.acquired' || Museum.state(record, k - 1).keys.length === 0;"
+    "  || events[k][2] !== 'lock.acquired' || Museum.state(record, k - 1).keys.every("             \
+    "(key) => Museum.state(record, k - 1).clients[key.who]?.releasing);"
 
 /* In the page: the pictures of a scene after each of its events, there by ArrowRight and back by
  * ArrowLeft. Returns what is wrong. */

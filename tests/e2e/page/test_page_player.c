@@ -98,6 +98,21 @@ static void two_are_drawn_inside_only_if_they_were(void **state)
                                   "  ? [] : ['one inside']));");
 }
 
+/* Under a bare DEL. A grant between a release and the note that it has arrived: it had. After the
+ * end of the lease it had not, and takes the lock of another. */
+static void a_release_frees_the_lock_of_its_holder_or_of_whoever_has_it_then(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?lang=en"));
+#define BARE(granted_us)                                                                           \
+    "const one = { clients: ['A', 'B'], lock: true, owner: false, lease_ms: 1, initial: 1, "       \
+    "events: [[0, 'A', 'lock.acquired'], [10, 'A', 'lock.release'], [" granted_us                  \
+    ", 'B', 'lock.acquired'], [5000, 'A', 'lock.released']] };"                                    \
+    "const holders = Museum.state(one, 3).keys.map(({ who }) => who).join();"
+    plant(BARE("20") "return holders === 'B' && !Museum.state(one, 2).clash ? [] : [holders];");
+    plant(BARE("1000") "return holders === '' && Museum.state(one, 2).clash ? [] : [holders];");
+}
+
 /* -- real sales ----------------------------------------------------------------------------------
  */
 
@@ -205,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_read_is_drawn_with_the_value_that_it_found),
         cmocka_unit_test(two_are_drawn_inside_only_if_they_were),
+        cmocka_unit_test(a_release_frees_the_lock_of_its_holder_or_of_whoever_has_it_then),
         cmocka_unit_test(every_request_of_a_sale_plays_there_and_back),
         cmocka_unit_test(a_struck_pair_plays_its_lost_lock_and_its_late_write),
     };

@@ -74,12 +74,27 @@ static void chinese_has_no_english_left(void **state)
         0);
 }
 
+/* The settings of a sale stand in one row on a wide screen, whatever the language. */
+static void the_settings_of_a_sale_do_not_wrap(void **state)
+{
+    (void)state;
+    browser_size(browser, 1280, 720);
+    for (int i = 0; i < 2; i++) {
+        assert_true(page_go(i == 0 ? "/?lang=en" : "/?lang=zh"));
+        assert_true(browser_is(
+            browser, "[...document.querySelectorAll('#sides fieldset')].every((side) => new Set("
+                     "[...side.querySelectorAll('label')].map((label) => Math.round("
+                     "label.getBoundingClientRect().bottom))).size === 1)"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_languages_have_the_same_words),
         cmocka_unit_test(a_word_has_the_same_values_in_both_languages),
         cmocka_unit_test(chinese_has_no_english_left),
+        cmocka_unit_test(the_settings_of_a_sale_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }
