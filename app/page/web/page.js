@@ -17,6 +17,7 @@ const lang = document.getElementById("lang"), message = document.getElementById(
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
 let following = false; // a sale that this page has not started
+let looking = false; // whether there is one
 let connected = false, unnoted = null, unnotedBefore = null, busy = false, wireHeld = false;
 let said = []; // the name of a text, and its values
 lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
@@ -140,12 +141,12 @@ async function lookAtServers(pane) {
 
 // A sale that runs and that this page has not started, or started before it was loaded again.
 async function follow() {
-  if (following) return;
-  following = true;
+  if (looking || following) return;
+  looking = true; // the button starts a sale meanwhile
   try {
     const { state, terms } = await ask("/v1/demo/sales");
     if (state !== "running" || !terms || busy) return;
-    start.disabled = true;
+    following = start.disabled = true;
     notice("others", "otherSale");
     panes[0].reset(terms, "queued");
     await untilSold(panes[0]);
@@ -154,7 +155,8 @@ async function follow() {
     if (panes[0].underWay) panes[0].breakOff();
     if (error.status !== 404) settled("others"); // 404: a service without --demo has none
   } finally {
-    following = start.disabled = false;
+    looking = false;
+    if (following) following = start.disabled = false;
   }
 }
 

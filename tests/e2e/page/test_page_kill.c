@@ -42,6 +42,29 @@ static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
     "/100 → 99/.test(heir('text').textContent) && w(dead('.orphan')) > 0 && "                    \
     "x(heir('.section')) > x(dead('.section')) + w(dead('.section')); })()"
 
+/* After the one above. */
+static void the_player_shows_the_kill_and_who_got_in_next(void **state)
+{
+    (void)state;
+    json_decref(browser_run(browser, "document.querySelector('.pane .lane').dispatchEvent("
+                                     "new MouseEvent('click'));"));
+    assert_true(browser_await(browser,
+                              "/A is granted.*A reads 100.*A is held.*A's process is killed.*"
+                              "B is granted.*B reads 100.*B has written 99/.test(document"
+                              ".querySelector('#detail .trace')?.innerText.replace(/\\n/g, ' '))",
+                              PAGE_WAIT_MS));
+    json_decref(browser_run(browser, "[...document.querySelectorAll('#detail .trace li')].find("
+                                     "line => /killed/.test(line.innerText)).click();"));
+    assert_true(browser_is(browser, "document.querySelector('#detail .client').classList.contains("
+                                    "'killed') && document.querySelectorAll('#detail .key')"
+                                    ".length === 1"));
+    assert_true(page_picture("killed-played", 1280, 720));
+    browser_type(browser, "\xEE\x80\x8C"); /* Escape */
+    assert_true(
+        browser_await(browser, "document.querySelector('.lane.chosen') === null", PAGE_WAIT_MS));
+    browser_errors(browser); /* says that the ledger has no row of the dead one */
+}
+
 /* After the one above. The dead one's lane ends, its lock stands on, and then comes the heir. */
 static void the_dead_holders_lane_stays_and_is_saved(void **state)
 {
@@ -119,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_buys_after_a_kill_waits_for_the_dead_ones_lease),
+        cmocka_unit_test(the_player_shows_the_kill_and_who_got_in_next),
         cmocka_unit_test(the_dead_holders_lane_stays_and_is_saved),
         cmocka_unit_test(a_lock_without_a_lease_is_seen_to_stand_on),
         cmocka_unit_test(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one),
