@@ -30,6 +30,10 @@
  * a fence it may write over an order that others have written between two changes of the guard.
  * tests/db/test_setting_order.c tries every order of two holders and up to two changes.
  *
+ * A fence is compared with those of the same guard only, as each lock server counts by itself. So a
+ * change of an item's guard also clears last_fence of its orders that may still change, and raises
+ * their version: what was read of them before, under a fence, is not written.
+ *
  * Undecided: DB_UNKNOWN says that a work may be committed already, may be committed later, or
  * never. A caller that keeps others away from the rows by a lock keeps the lock until db_settle()
  * says DB_OK: no lock is released before its transaction is known to be committed or known never

@@ -64,6 +64,8 @@ db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const cha
     fresh.last_fence = 0;
     fresh.chain[0] = '\0';
     db_status status = tx->engine->tx_reset(tx, TABLE_ITEMS, &fresh, &old, &now);
+    if (status == DB_OK && strcmp(old.guard, now.guard) != 0)
+        status = tx->engine->tx_clear_fences(tx, now.id);
     const struct reset reset = {TABLE_ITEMS, "item",    now.id,    old.stock, now.stock,
                                 now.version, now.epoch, now.chain, guard,     instance};
     if (status == DB_OK)
@@ -138,9 +140,12 @@ db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting)
     db_item now = *row;
     db_ledger_seal(&ledger, now.chain);
     now.version++;
-    if (strcmp(now.guard, setting->former_guard) != 0)
+    if (strcmp(now.guard, setting->former_guard) != 0) {
         now.last_fence = 0;
-    status = tx->engine->tx_set_item(tx, &now);
+        status = tx->engine->tx_clear_fences(tx, now.id);
+    }
+    if (status == DB_OK)
+        status = tx->engine->tx_set_item(tx, &now);
     if (status == DB_OK)
         status = tx->engine->tx_insert(tx, TABLE_LEDGER, &ledger);
     if (status == DB_OK)

@@ -5,7 +5,7 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
- *   ... resets, terms  db_reset.c            tx_reset, tx_set_item
+ *   ... resets, terms  db_reset.c            tx_reset, tx_set_item, tx_clear_fences
  *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite,
  *                                            read_refusals, tx_prune_refusals
  *
@@ -111,6 +111,9 @@ typedef struct db_engine {
      * that is held. */
     db_status (*tx_set_item)(db_tx *tx, const db_item *row);
     /* The most pieces that one user has in limited orders of this epoch. */
+    /* Of the orders that may still change, of whatever sale of the item: clears last_fence, where
+     * there is one, and raises version. */
+    db_status (*tx_clear_fences)(db_tx *tx, const char *item_id);
     db_status (*tx_most_bought)(db_tx *tx, const db_item *item, int64_t *ret_quantity);
     /* Items, accounts and orders. */
     db_status (*tx_put)(db_tx *tx, enum db_table table, const struct new_value *row,

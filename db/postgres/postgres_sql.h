@@ -147,6 +147,9 @@
     X(SET_ITEM, "ttiiiiiit",                                                                       \
       "UPDATE items SET guard = $2, price = $3, per_user_limit = $4, reserve_s = $5, fence = $6,"  \
       " version = $7, last_fence = $8, chain = $9 WHERE id = $1")                                  \
+    X(CLEAR_FENCES, "t",                                                                           \
+      "UPDATE orders SET last_fence = 0, version = version + 1"                                    \
+      " WHERE item_id = $1 AND state <= 1 AND last_fence > 0")                                     \
     X(MOST_BOUGHT, "ti",                                                                           \
       "SELECT coalesce(max(n), 0)::bigint FROM (SELECT sum(quantity) AS n FROM orders"             \
       " WHERE item_id = $1 AND item_epoch = $2 AND counted_user <> '' AND state <= 1"              \

@@ -156,6 +156,12 @@ db_status pg_set_item(db_tx *tx, const db_item *row)
     return tx_write(tx, SQL_SET_ITEM, values, VALUE_COUNT(values), false);
 }
 
+db_status pg_clear_fences(db_tx *tx, const char *item_id)
+{
+    const struct value values[] = {VALUE_TEXT(item_id)};
+    return tx_write(tx, SQL_CLEAR_FENCES, values, VALUE_COUNT(values), false);
+}
+
 db_status pg_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity)
 {
     const struct value values[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};

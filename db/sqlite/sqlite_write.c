@@ -166,6 +166,16 @@ db_status sqlite_set_item(db_tx *tx, const db_item *row)
                : status;
 }
 
+db_status sqlite_clear_fences(db_tx *tx, const char *item_id)
+{
+    const struct value values[] = {VALUE_TEXT(item_id)};
+    struct conn *conn;
+    db_status status = begin_write(tx, TABLE_ORDERS, &conn);
+    return status == DB_OK
+               ? conn_run(conn, conn_bind(conn, SQL_CLEAR_FENCES, values, VALUE_COUNT(values)))
+               : status;
+}
+
 db_status sqlite_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity)
 {
     const struct value values[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};

@@ -10,15 +10,17 @@ enum {
     HOLDERS = 2,
     PATCHES_MAX = 2,
     STEPS_MAX = 2 * HOLDERS + PATCHES_MAX,
-    TRIALS_MAX = 4096,
+    TRIALS_MAX = 8192,
     STOCK = 1000,
     PATCH = HOLDERS /* who takes the step */
 };
 
 /* How a holder writes: a lock without a fence, one with, sql-version, sql-atomic; its order, over
- * the version that it read, or by its state (sql-atomic). */
-enum way { PLAIN, FENCED, OVER_READ, ADD, PUT_ORDER, MOVE_ORDER, WAYS };
-static const char *const way_names[] = {"plain", "fenced", "over read", "add", "put order", "move"};
+ * the version that it read, by its state (sql-atomic), or under a fence. The last one also refunds
+ * what it has read as paid. */
+enum way { PLAIN, FENCED, OVER_READ, ADD, PUT_ORDER, MOVE_ORDER, FENCED_ORDER, WAYS };
+static const char *const way_names[] = {"plain",     "fenced", "over read",   "add",
+                                        "put order", "move",   "fenced order"};
 
 struct holder {
     enum way way;
@@ -37,8 +39,8 @@ struct trial {
     db_status told;
     /* the model of the rows */
     char guard;
-    int64_t version, last_fence, order_version;
-    bool order_open;
+    int64_t version, last_fence, order_version, order_fence;
+    db_order_state order_state;
     int64_t sold; /* by writes that were accepted */
     bool lost;    /* a plain write has come over another one */
 };
@@ -59,8 +61,7 @@ static void add_trials(int patches, int *left, uint8_t *steps, int n)
                                                 {.way = (enum way)(pair % WAYS), .fence = 2}},
                                     .guard = 'A',
                                     .version = 1,
-                                    .order_version = 1,
-                                    .order_open = true};
+                                    .order_version = 1};
             snprintf(trial->id, sizeof trial->id, "t%zu", n_trials++);
             memcpy(trial->steps, steps, (size_t)n);
         }
@@ -115,10 +116,10 @@ static db_status write_row(db_tx *tx, const struct holder *holder)
     db_item item = holder->item;
     db_order order = holder->order;
     const db_put how = {
-        .fence = holder->way == FENCED ? holder->fence : 0,
-        .expected_version = holder->way == PLAIN       ? -1
-                            : holder->way == PUT_ORDER ? order.version
-                                                       : item.version,
+        .fence = holder->way == FENCED || holder->way == FENCED_ORDER ? holder->fence : 0,
+        .expected_version = holder->way == PLAIN      ? -1
+                            : holder->way < PUT_ORDER ? item.version
+                                                      : order.version,
         .item_guard = item.guard,
     };
     switch (holder->way) {
@@ -127,8 +128,9 @@ static db_status write_row(db_tx *tx, const struct holder *holder)
     case MOVE_ORDER:
         return db_tx_move_order(tx, &order, item.guard, DB_RESERVED, DB_PAID);
     case PUT_ORDER:
+    case FENCED_ORDER:
         order.version++;
-        order.state = DB_PAID;
+        order.state = order.state == DB_PAID ? DB_REFUNDED : DB_PAID;
         return db_tx_put_order(tx, &order, &how);
     default:
         item.version++;
@@ -168,8 +170,12 @@ static db_status expected(const struct trial *trial, const struct holder *holder
         return same_guard && holder->item.version == trial->version ? DB_OK : DB_CONFLICT;
     case PUT_ORDER:
         return same_guard && holder->order.version == trial->order_version ? DB_OK : DB_CONFLICT;
+    case FENCED_ORDER:
+        if (same_guard && trial->order_fence > holder->fence)
+            return DB_STALE_FENCE;
+        return same_guard && holder->order.version == trial->order_version ? DB_OK : DB_CONFLICT;
     default:
-        return !same_guard ? DB_CONFLICT : trial->order_open ? DB_OK : DB_REFUSED;
+        return !same_guard ? DB_CONFLICT : trial->order_state == DB_RESERVED ? DB_OK : DB_REFUSED;
     }
 }
 
@@ -181,10 +187,13 @@ static void accept(struct trial *trial, const struct holder *holder)
         trial->version = holder->item.version + 1;
         trial->sold = STOCK - holder->item.stock + 1;
         return;
+    case FENCED_ORDER:
+        trial->order_fence = holder->fence;
+        /* fall through */
     case PUT_ORDER:
-    case MOVE_ORDER:
-        assert_true(trial->order_open); /* it is paid once */
-        trial->order_open = false;
+    case MOVE_ORDER: /* it is paid once, and refunded once */
+        assert_int_equal(holder->order.state, trial->order_state);
+        trial->order_state = trial->order_state == DB_RESERVED ? DB_PAID : DB_REFUNDED;
         trial->order_version++;
         return;
     case FENCED:
@@ -205,6 +214,10 @@ static void judge(struct trial *trial, int at)
         trial->guard = trial->guard == 'A' ? 'B' : 'A';
         trial->version++;
         trial->last_fence = 0;
+        if (trial->order_fence > 0 && trial->order_state <= DB_PAID) {
+            trial->order_version++;
+            trial->order_fence = 0;
+        }
         return;
     }
     const struct holder *holder = &trial->holders[who];
@@ -226,8 +239,10 @@ static void take_step(struct fixture *fixture, int at)
         if (at >= trial->n || trial->steps[at] == PATCH)
             continue;
         struct holder *holder = &trial->holders[trial->steps[at]];
-        if (holder->steps++ > 0) { /* who has read a paid order decides not to write */
-            trial->writes = holder->way != PUT_ORDER || holder->order.state == DB_RESERVED;
+        if (holder->steps++ > 0) { /* who has read that it was done decides not to write */
+            trial->writes = holder->way == PUT_ORDER      ? holder->order.state == DB_RESERVED
+                            : holder->way == FENCED_ORDER ? holder->order.state <= DB_PAID
+                                                          : true;
             continue;
         }
         assert_int_equal(DB_OK, db_read_item(fixture->reader, trial->id, &holder->item));
@@ -254,7 +269,9 @@ static void look_at_the_rows(struct fixture *fixture, int *ret_lost)
         assert_int_equal(trial->last_fence, item.last_fence);
         assert_int_equal(trial->guard, item.guard[0]);
         assert_int_equal(1, item.epoch);
-        assert_int_equal(trial->order_open, order.state == DB_RESERVED);
+        assert_int_equal(trial->order_state, order.state);
+        assert_int_equal(trial->order_version, order.version);
+        assert_int_equal(trial->order_fence, order.last_fence);
         if (!trial->lost)
             continue;
         ++*ret_lost;

@@ -80,6 +80,51 @@ static void after_a_reset_only_the_money_goes_back(void **state)
     what_is_left(5, 1000);
 }
 
+/* Changes the guard with a reset, or without. */
+static void change_guard(bool reset, const char *guard)
+{
+    struct op op;
+    if (reset) {
+        assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 5, guard)), 200);
+        return;
+    }
+    op_make(&op, OP_PATCH_ITEM, "1", "", 0, 0);
+    op.key[0] = '\0';
+    op.price = op.per_user_limit = op.reserve_s = OP_UNCHANGED;
+    op.fence = -1;
+    snprintf(op.guard, sizeof op.guard, "%s", guard);
+    assert_int_equal(op_run(rig.service, &op), 200);
+}
+
+/* The lock of the order has been taken ten times under the former guard. The other guard counts
+ * fences from one. */
+static void refund_under_another_guard(bool reset, int64_t stock)
+{
+    struct op op;
+    char id[DB_ID_MAX + 1];
+    sell(id);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 0, "")), 200);
+    for (int i = 0; i < 10; i++)
+        run(OP_PAY_ORDER, id, 10 + i, PROBLEM_FUNDS);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
+    assert_int_equal(201, run(OP_PAY_ORDER, id, 1, PROBLEM_NONE));
+    change_guard(reset, "sql-unique");
+    assert_int_equal(201, run(OP_REFUND_ORDER, id, 2, PROBLEM_NONE));
+    what_is_left(stock, 1000);
+}
+
+static void a_refund_after_a_change_of_guard_is_not_stale(void **state)
+{
+    (void)state;
+    refund_under_another_guard(false, 10);
+}
+
+static void a_refund_after_a_reset_with_another_guard_is_not_stale(void **state)
+{
+    (void)state;
+    refund_under_another_guard(true, 5);
+}
+
 /* Under a lock and under each guard of the store. */
 #define RULE(name)                                                                                 \
     {#name, name, start, rig_clear, "redis-token"},                                                \
@@ -94,6 +139,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RULE(a_paid_order_is_refunded_once),
         RULE(after_a_reset_only_the_money_goes_back),
+        RULE(a_refund_after_a_change_of_guard_is_not_stale),
+        RULE(a_refund_after_a_reset_with_another_guard_is_not_stale),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }
