@@ -132,7 +132,9 @@ lab: all deps-test ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
 site: all ## the museum, from make lab and make demo: build/site/index.html
 	$(Q)test -f $(B)/lab/matrix.json || $(MAKE) lab || test -f $(B)/lab/matrix.json
 	$(Q)test -f $(B)/demo/report.json || $(MAKE) demo || test -f $(B)/demo/report.json
-	$(Q)$(B)/loadgen site --lab $(B)/lab/matrix.json --demo $(B)/demo/report.json --out $(B)/site
+	$(Q)test -f $(B)/levels.json || $(B)/loadgen levels --seckilld $(B)/seckilld --json $(B)/levels.json
+	$(Q)$(B)/loadgen site --lab $(B)/lab/matrix.json --demo $(B)/demo/report.json --levels $(B)/levels.json \
+	    --out $(B)/site
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk

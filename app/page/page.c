@@ -69,6 +69,7 @@
     X(state, "state.js", "state.js", SCRIPT)                                                       \
     X(view, "view.js", "view.js", SCRIPT)                                                          \
     X(desk, "desk.js", "desk.js", SCRIPT)                                                          \
+    X(tree, "tree.js", "tree.js", SCRIPT)                                                          \
     X(player_style, "player.css", "player.css", STYLE)                                             \
     X(player_en, "player.en.json", "player.en.json", JSON)                                         \
     X(player_zh, "player.zh.json", "player.zh.json", JSON)                                         \

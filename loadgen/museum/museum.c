@@ -1,6 +1,7 @@
 #include "museum.h"
 #include "bind.h"
 #include "hazard.h"
+#include "levels.h"
 #include "output.h"
 #include "pages.h"
 #include "teach.h"
@@ -110,10 +111,19 @@ static int make_pages(const struct site *site)
         failed =
             words == NULL || pages_index(site, words, language) != 0 ||
             pages_lessons(site, words, language) != 0 || pages_matrix(site, words, language) != 0 ||
-            pages_teach(site, words, language) != 0 || pages_interview(site, words, language) != 0;
+            pages_levels(site, words, language) != 0 || pages_teach(site, words, language) != 0 ||
+            pages_interview(site, words, language) != 0;
         json_decref(words);
     }
     return failed ? -1 : 0;
+}
+
+/* Without a recording, the page of the levels says so. */
+static int open_levels(struct site *site, const json_t *recording)
+{
+    if (recording != NULL)
+        site->levels = levels_open(recording, site->message);
+    return recording == NULL || site->levels != NULL ? 0 : -1;
 }
 
 int museum_make(const struct museum_recordings *recordings, const char *out,
@@ -136,8 +146,10 @@ int museum_make(const struct museum_recordings *recordings, const char *out,
         snprintf(message, MUSEUM_MESSAGE_MAX, "the lab's JSON has no results");
     else if (site.commands != NULL && site.which != NULL && site.teach != NULL &&
              site.interview != NULL && check_records(&site) == 0 && check_scenes(&site) == 0 &&
-             teach_check(&site) == 0 && copy_assets(&site) == 0 && make_pages(&site) == 0)
+             teach_check(&site) == 0 && open_levels(&site, recordings->levels) == 0 &&
+             copy_assets(&site) == 0 && levels_write_data(&site) == 0 && make_pages(&site) == 0)
         failed = 0;
+    json_decref(site.levels);
     json_decref(site.commands);
     json_decref(site.which);
     json_decref(site.teach);

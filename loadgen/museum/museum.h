@@ -9,9 +9,10 @@
 
 enum { MUSEUM_MESSAGE_MAX = 512 };
 
-/* lab: JSON of `hazards run --json`. demo: JSON of `loadgen demo --json`, or NULL. */
+/* lab: JSON of `hazards run --json`. demo: of `loadgen demo --json`, levels: of `loadgen levels
+ * --json`, or NULL. */
 struct museum_recordings {
-    const json_t *lab, *demo;
+    const json_t *lab, *demo, *levels;
 };
 
 /* Writes the pages of both languages into the folder out, which is made if it is missing. A scene

@@ -10,6 +10,8 @@ int pages_index(const struct site *site, const json_t *words, int language);
 int pages_lessons(const struct site *site, const json_t *words, int language);
 /* Failures down, guards across. */
 int pages_matrix(const struct site *site, const json_t *words, int language);
+/* The levels of step mode as a game on recorded runs. */
+int pages_levels(const struct site *site, const json_t *words, int language);
 /* The lesson to teach from; questions on locks, with answers. */
 int pages_teach(const struct site *site, const json_t *words, int language);
 int pages_interview(const struct site *site, const json_t *words, int language);

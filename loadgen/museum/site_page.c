@@ -89,16 +89,16 @@ void page_json(const json_t *json, FILE *out)
     free(text);
 }
 
-/* Keys that begin with "p." */
-static void write_words(const struct page *page)
+void page_script_words(const struct page *page, const char *const *prefixes)
 {
     json_t *some = json_object();
     const char *key;
     json_t *word;
     json_object_foreach((json_t *)page->words, key, word)
     {
-        if (strncmp(key, "p.", 2) == 0)
-            json_object_set(some, key, word);
+        for (const char *const *prefix = prefixes; *prefix != NULL; prefix++)
+            if (strncmp(key, *prefix, strlen(*prefix)) == 0)
+                json_object_set(some, key, word);
     }
     fputs("<script type=\"application/json\" id=\"words\">", page->out);
     page_json(some, page->out);
@@ -110,7 +110,7 @@ void page_scripts(const struct page *page)
 {
     static const char *const names[] = {"state",  "view",  "desk",    "zoom",
                                         "moment", "embed", "present", "player"};
-    write_words(page);
+    page_script_words(page, (const char *const[]){"p.", NULL});
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fprintf(page->out, "<script src=\"%s%s.js\"></script>\n", page->root, names[i]);
 }

@@ -8,6 +8,7 @@
 struct site {
     const json_t *lab, *demo;  /* the recordings; demo: NULL if there is none */
     const json_t *results;     /* of lab */
+    json_t *levels;            /* of levels_open(); NULL: they were not recorded */
     const char *out;           /* the folder */
     char *message;             /* MUSEUM_MESSAGE_MAX */
     json_t *commands, *which;  /* web/commands.json, web/which.json */
@@ -39,6 +40,9 @@ struct page_part {
 int page_make(struct page *page, const char *template, const struct page_part *parts,
               const char *path);
 
+/* The words whose keys begin with one of these (NULL-terminated), for scripts: as JSON in a script
+ * element. */
+void page_script_words(const struct page *page, const char *const *prefixes);
 /* The part "scripts": those of the player, and the words that they need. */
 void page_scripts(const struct page *page);
 /* JSON as the text of a script element. */

@@ -17,7 +17,8 @@
     X(player_style, "player.css")                                                                  \
     X(state, "state.js")                                                                           \
     X(view, "view.js")                                                                             \
-    X(desk, "desk.js")
+    X(desk, "desk.js")                                                                             \
+    X(tree, "tree.js")
 #define SHARED_PART_MAP(X)                                                                         \
     X(player_en, "player.en.json")                                                                 \
     X(player_zh, "player.zh.json")                                                                 \
@@ -34,12 +35,14 @@
     X(present, "present.js")                                                                       \
     X(player, "player.js")                                                                         \
     X(opening, "opening.js")                                                                       \
-    X(which, "which.js")
+    X(which, "which.js")                                                                           \
+    X(levels_script, "levels.js")
 #define PART_MAP(X)                                                                                \
     X(head, "head.html")                                                                           \
     X(index, "index.html")                                                                         \
     X(lesson, "lesson.html")                                                                       \
     X(matrix, "matrix.html")                                                                       \
+    X(levels_page, "levels.html")                                                                  \
     X(teach, "teach.html")                                                                         \
     X(interview, "interview.html")                                                                 \
     X(teach_data, "teach.json")                                                                    \

@@ -14,10 +14,9 @@
 
 static char *axe; /* its source: the Makefile has put it into the build folder */
 
-/* What axe-core finds wrong, in each language and colour scheme, on a screen and on a phone. */
-static inline size_t looks_findings(const char *page, int width, bool dark)
+/* What axe-core finds wrong with the page as it stands. */
+static inline size_t looks_findings_here(const char *page, int width, bool dark)
 {
-    assert_true(museum_go(page));
     browser_size(&museum.browser, width, 800);
     browser_dark(&museum.browser, dark);
     json_decref(browser_run(&museum.browser, axe));
@@ -34,15 +33,32 @@ static inline size_t looks_findings(const char *page, int width, bool dark)
     return n;
 }
 
-/* Group set-up and tear-down of the museum, with the checker. */
-static inline int looks_open(void **state)
+/* The same, of the page when it is loaded. */
+static inline size_t looks_findings(const char *page, int width, bool dark)
+{
+    assert_true(museum_go(page));
+    return looks_findings_here(page, width, dark);
+}
+
+static inline bool looks_read(void)
 {
     FILE *file = fopen(shop_binary("axe.min.js"), "re");
     size_t size = 0;
     const bool read = file != NULL && getdelim(&axe, &size, '\0', file) > 0;
     if (file != NULL)
         fclose(file);
-    return read ? museum_open(state) : -1;
+    return read;
+}
+
+/* Group set-ups and tear-down of the museum, with the checker. empty: no site is made. */
+static inline int looks_open(void **state)
+{
+    return looks_read() ? museum_open(state) : -1;
+}
+
+static inline int looks_open_empty(void **state)
+{
+    return looks_read() ? museum_open_empty(state) : -1;
 }
 
 static inline int looks_close(void **state)

@@ -1,108 +1,33 @@
 /* The levels are true of the code as it is: all schedules of each level are recorded anew on real
- * servers, and judged here from their events and ledger rows alone. */
-#include "program.h"
-#include "sandbox.h"
+ * servers, and judged here from their events and ledger rows alone. Then the site's game is played
+ * in a browser. */
+#include "levels_reader.h"
+#include "museum_looks.h"
+#include "museum_rig.h"
 #include "shop.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <cmocka.h>
 
-enum { RECORD_MS = 280000, PATH_LONGEST = 400, MOVES_MAX = 64 };
+static struct browser *const browser = &museum.browser;
 
-static struct sandbox *sandbox;
-static json_t *all;
-
-static const char *text_of(const json_t *object, const char *name)
+/* `loadgen site` with these levels and nothing else. Returns its exit status. */
+static int make_site(const char *levels, const char *folder)
 {
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
-static json_int_t figure(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-static const json_t *at(const json_t *array, size_t i)
-{
-    return json_array_get(array, i);
-}
-
-/* Levels that are made of others have no tree. */
-static const json_t *tree_of(const json_t *level)
-{
-    return json_object_get(level, "tree");
-}
-
-/* -- a second reader of a run -------------------------------------------------------------------
- */
-
-/* Events with these; *ret: the index of the last one. */
-static size_t count(const json_t *run, const char *who, const char *point, size_t *ret)
-{
-    const json_t *events = json_object_get(run, "events");
-    size_t n = 0;
-    for (size_t i = 0; i < json_array_size(events); i++)
-        if (strcmp(json_string_value(at(at(events, i), 1)), who) == 0 &&
-            strcmp(json_string_value(at(at(events, i), 2)), point) == 0) {
-            n++;
-            *ret = i;
-        }
-    return n;
-}
-
-/* What the accepted requests leave, from the level's own amounts. */
-static json_int_t expected(const json_t *level, const json_t *run)
-{
-    const json_t *subject =
-        json_object_get(json_object_get(all, "subjects"), text_of(level, "subject"));
-    const char *who;
-    json_t *amount;
-    json_int_t sum = figure(subject, "start");
-    size_t ignored;
-    json_object_foreach(json_object_get(subject, "amounts"), who, amount)
-    {
-        if (count(run, who, "answer 201", &ignored) > 0)
-            sum += json_integer_value(amount);
-    }
-    return sum;
-}
-
-/* The value of the last ledger row: what the row of the account says. */
-static json_int_t written(const json_t *level, const json_t *run)
-{
-    const json_t *rows = json_object_get(run, "rows"), *subject;
-    subject = json_object_get(json_object_get(all, "subjects"), text_of(level, "subject"));
-    if (json_array_size(rows) == 0)
-        return figure(subject, "start");
-    return json_integer_value(at(at(rows, json_array_size(rows) - 1), 2));
-}
-
-/* Moves, without ends of leases, up to the write that starts from a version which is no longer the
- * row's: -1: there is none. */
-static int moves_to_loss(const json_t *run)
-{
-    const json_t *rows = json_object_get(run, "rows"), *ends = json_object_get(run, "ends");
-    const char *moves = text_of(run, "moves");
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        size_t event = 0;
-        if (json_integer_value(at(at(rows, i), 3)) == (json_int_t)i + 1)
-            continue; /* the creation makes version 1, and each row adds one */
-        assert_true(count(run, json_string_value(at(at(rows, i), 0)), "committed", &event) > 0);
-        int n = 0;
-        for (size_t k = 0; k < strlen(moves); k++) {
-            n += moves[k] != 'L';
-            if (json_integer_value(at(ends, k)) > (json_int_t)event)
-                return n;
-        }
-    }
-    return -1;
+    char lab[MUSEUM_PATH_MAX];
+    json_t *empty = json_pack("{s:[]}", "results");
+    snprintf(lab, sizeof lab, "%s/lab.json", sandbox_dir(museum.sandbox));
+    const int dumped = json_dump_file(empty, lab, 0);
+    json_decref(empty);
+    return dumped == 0
+               ? museum_run("loadgen", (const char *const[]){"site", "--lab", lab, "--levels",
+                                                             levels, "--out", folder, NULL})
+               : -1;
 }
 
 /* -- the tests ---------------------------------------------------------------------------------
@@ -204,34 +129,230 @@ static void under_the_fence_the_ledgers_fences_never_fall(void **state)
     assert_true(refused > 0);
 }
 
+/* -- the game on the site ----------------------------------------------------------------------
+ */
+
+/* In the page: the current level's element. */
+#define GAME "document.querySelector('.level.current')"
+
+static void go(const char *page)
+{
+    assert_true(museum_go(page));
+}
+
+static void assert_shows(const char *selector, const char *words)
+{
+    char script[400];
+    snprintf(script, sizeof script, GAME ".querySelector('%s').textContent.includes('%s')",
+             selector, words);
+    if (!browser_await(browser, script, MUSEUM_WAIT_MS))
+        fail_msg("%s does not say: %s", selector, words);
+}
+
+/* Clicks in the level. */
+static void press(const char *level, const char *selector)
+{
+    char script[300];
+    snprintf(script, sizeof script, "document.querySelector('#%s %s').click();", level, selector);
+    json_decref(browser_run(browser, script));
+}
+
+static void a_level_is_won_with_keys_and_the_ledger_proves_it(void **state)
+{
+    (void)state;
+    go("levels.html#lost-update");
+    press("lost-update", "[data-do=A]");
+    assert_shows(".caption", "A reads 1,000");
+    browser_type(browser, "bab");
+    assert_shows(".count", "lost, after 4 moves. The fewest possible: 4.");
+    assert_shows(".result", "the accepted requests leave 500, the row says 700");
+    assert_shows(".row .over", "has overwritten the change of");
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.result td').length === 10"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* After the one above. */
+static void a_move_is_taken_back_and_made_otherwise(void **state)
+{
+    (void)state;
+    browser_type(browser, "\ue003"); /* Backspace */
+    assert_shows(".row .value", "800");
+    assert_true(browser_is(browser, GAME ".querySelector('.result').hidden"));
+    press("lost-update", ".moves li:nth-child(2) button");
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.moves li').length === 1"));
+    browser_type(browser, "aabbb");
+    assert_shows(".result", "Nothing is lost in this order");
+    assert_shows(".result", "and the row says 500");
+    browser_type(browser, "c"); /* there is no C */
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.moves li').length === 6"));
+}
+
+static void a_bet_is_judged_by_all_orders(void **state)
+{
+    (void)state;
+    go("levels.html#locked");
+    press("locked", "[data-do=A]");
+    assert_shows(".count", "Does any order lose an update at all?");
+    press("locked", "[data-do=yes]");
+    assert_shows(".bet", "You were wrong. All orders were tried on the real service: 6 of 6.");
+    press("paused-holder", "[data-do=A]");
+    press("paused-holder", "[data-do=yes]");
+    assert_shows(".bet", "You were right. 12 of 38 orders lose an update.");
+    assert_shows(".count", "The fewest that lose an update: 4.");
+}
+
+static void the_fenced_level_is_not_won_by_any_of_its_orders(void **state)
+{
+    (void)state;
+    go("levels.html#paused-holder-fence");
+    press("paused-holder-fence", "[data-do=A]");
+    browser_type(browser, "wbba");
+    assert_shows(".caption", "A\\'s write is refused");
+    browser_type(browser, "b");
+    assert_shows(".result", "All orders were tried on the real service: 38 of 38. None loses");
+    assert_shows(".result", "the late write of the older holder was refused");
+    press("paused-holder-fence", "[data-do=find]");
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.leaf').length === 38 && " GAME
+                                         ".querySelectorAll('.leaf.loses').length === 0"));
+}
+
+static void a_schedule_that_loses_is_found_drawn_and_played(void **state)
+{
+    (void)state;
+    go("zh/levels.html#wrong-delete");
+    press("wrong-delete", "[data-do=find]");
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.leaf').length === 36 && " GAME
+                                         ".querySelectorAll('.leaf.loses').length === 12 && " GAME
+                                         ".querySelectorAll('.forest ol li').length === 36"));
+    assert_shows(".result", "流水表可以证明：按成功的请求应剩 600，数据库里却是 900");
+    assert_true(browser_is(browser, GAME ".querySelectorAll('.edge.on').length === 7"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void the_fence_mends_what_an_identifier_does_not(void **state)
+{
+    (void)state;
+    go("levels.html#mend-pause");
+#define MENDS(choice, words)                                                                       \
+    press("mend-pause", "[data-do=" choice "]");                                                   \
+    assert_true(browser_is(browser, "document.querySelector('#mend-pause .result').textContent."   \
+                                    "includes('" words "')"))
+    MENDS("paused-holder", "Not mended: 12 of 38 orders still lose an update.");
+    MENDS("paused-holder-fence", "Mended. All orders were tried on the real service: 38 of 38.");
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* In the page: of each run, what the picture shows in the end, and at which move it shows a loss.
+ */
+#define CONTRADICTIONS                                                                             \
+    "return Museum.levelData.levels.filter(({ runs }) => runs).flatMap((level) =>"                 \
+    "  level.runs.flatMap((run) => {"                                                              \
+    "    const record = { ...level.record, events: run.events };"                                  \
+    "    const row = (n) => Museum.state(record, run.ends[n] - 1).row;"                            \
+    "    const shown = run.ends.findIndex((_, n) => row(n).over !== '') + 1;"                      \
+    "    return row(run.ends.length - 1).value === run.final && shown === (run.lost_at || 0)"      \
+    "      ? [] : [`${level.id} ${run.moves}: ${shown}`]; }));"
+
+static void each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_it(void **state)
+{
+    (void)state;
+    go("levels.html");
+    json_t *wrong = browser_run(browser, CONTRADICTIONS), *one;
+    size_t i;
+    json_array_foreach(wrong, i, one)
+    {
+        fprintf(stderr, "%s\n", json_string_value(one));
+    }
+    assert_int_equal(json_array_size(wrong), 0);
+    json_decref(wrong);
+    assert_true(browser_is(browser, "Museum.levelData.levels.length === 10"));
+}
+
+static void whoever_only_scrolls_reads_each_solution_as_a_list(void **state)
+{
+    (void)state;
+    go("levels.html");
+    assert_true(browser_is(browser, "[...document.querySelectorAll('.level')].every((level) => "
+                                    "level.querySelectorAll(':scope > .solution li').length > 1 && "
+                                    "level.querySelector('.lesson').textContent.length > 20)"));
+    assert_true(browser_is(browser, "/late.*write is refused/.test(document.querySelector("
+                                    "'#paused-holder-fence .solution').textContent) || "
+                                    "/write is refused/.test(document.querySelector("
+                                    "'#paused-holder-fence .solution').textContent)"));
+}
+
+static void the_page_of_levels_has_no_accessibility_finding(void **state)
+{
+    static const struct {
+        const char *page;
+        int width;
+        bool dark;
+    } looks[] = {{"levels.html", 1280, false},
+                 {"levels.html", 390, true},
+                 {"zh/levels.html", 390, false},
+                 {"zh/levels.html", 1280, true}};
+    size_t n = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        char name[MUSEUM_PATH_MAX];
+        go(looks[i].page);
+        press("wrong-delete", "[data-do=find]");
+        assert_shows(".result", "900");
+        n += looks_findings_here(looks[i].page, looks[i].width, looks[i].dark);
+        assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+        snprintf(name, sizeof name, "%s-%zu.png", shop_binary("levels"), i);
+        browser_picture(browser, name);
+    }
+    browser_dark(browser, false);
+    assert_int_equal(n, 0);
+}
+
+/* No site is made of the recording after it was changed, and the message has these words. */
+static void assert_no_site(json_t *recording, const char *words)
+{
+    char file[MUSEUM_PATH_MAX], folder[SANDBOX_TEXT_MAX + 16];
+    snprintf(file, sizeof file, "%s/other.json", sandbox_dir(museum.sandbox));
+    snprintf(folder, sizeof folder, "%s/other", sandbox_dir(museum.sandbox));
+    assert_int_equal(json_dump_file(recording, file, 0), 0);
+    json_decref(recording);
+    assert_int_equal(make_site(file, folder), EXIT_FAILURE);
+    assert_non_null(strstr(museum.output, words));
+}
+
+static void a_level_that_its_recording_contradicts_makes_no_site(void **state)
+{
+    json_t *fewer = json_deep_copy(all), *damaged = json_deep_copy(all);
+    const json_t *level = at(json_object_get(fewer, "levels"), 0);
+    (void)state;
+    json_array_remove(json_object_get(tree_of(level), "runs"), 0);
+    assert_no_site(fewer, "level lost-update: 19 schedules were recorded");
+    level = at(json_object_get(damaged, "levels"), 1);
+    json_array_clear(json_object_get(at(json_object_get(tree_of(level), "runs"), 0), "ends"));
+    assert_no_site(damaged, "level locked: run 0 has another form");
+    assert_no_site(json_pack("{s:[]}", "levels"), "level lost-update was not recorded");
+}
+
 /* -- set-up ------------------------------------------------------------------------------------
  */
 
 static int open_levels(void **state)
 {
-    char file[PATH_LONGEST], log[PATH_LONGEST];
-    int status = -1;
-    (void)state;
-    if (sandbox_open(&sandbox) != 0)
+    char file[MUSEUM_PATH_MAX];
+    if (looks_open_empty(state) != 0)
         return -1;
-    snprintf(file, sizeof file, "%s/levels.json", sandbox_dir(sandbox));
-    snprintf(log, sizeof log, "%s/levels.log", sandbox_dir(sandbox));
-    const char *const args[] = {shop_binary("loadgen"), "levels", "--json", file, NULL};
-    if (!program_ends(program_start(args, log, NULL), RECORD_MS, &status) || !WIFEXITED(status) ||
-        WEXITSTATUS(status) != 0) {
-        fprintf(stderr, "loadgen levels ended with status %d\n", status);
+    snprintf(file, sizeof file, "%s/levels.json", sandbox_dir(museum.sandbox));
+    if (museum_run("loadgen", (const char *const[]){"levels", "--json", file, NULL}) != 0) {
+        fprintf(stderr, "loadgen levels: %s\n", museum.output);
         return -1;
     }
     all = json_load_file(file, 0, NULL);
-    return all != NULL ? 0 : -1;
+    return all != NULL && make_site(file, museum.folder) == 0 ? 0 : -1;
 }
 
 static int close_levels(void **state)
 {
-    (void)state;
     json_decref(all);
-    sandbox_close(sandbox);
-    return 0;
+    return looks_close(state);
 }
 
 int main(void)
@@ -240,6 +361,16 @@ int main(void)
         cmocka_unit_test(each_level_is_as_its_data_say),
         cmocka_unit_test(the_same_moves_have_the_same_effect),
         cmocka_unit_test(under_the_fence_the_ledgers_fences_never_fall),
+        cmocka_unit_test(a_level_is_won_with_keys_and_the_ledger_proves_it),
+        cmocka_unit_test(a_move_is_taken_back_and_made_otherwise),
+        cmocka_unit_test(a_bet_is_judged_by_all_orders),
+        cmocka_unit_test(the_fenced_level_is_not_won_by_any_of_its_orders),
+        cmocka_unit_test(a_schedule_that_loses_is_found_drawn_and_played),
+        cmocka_unit_test(the_fence_mends_what_an_identifier_does_not),
+        cmocka_unit_test(each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_it),
+        cmocka_unit_test(whoever_only_scrolls_reads_each_solution_as_a_list),
+        cmocka_unit_test(the_page_of_levels_has_no_accessibility_finding),
+        cmocka_unit_test(a_level_that_its_recording_contradicts_makes_no_site),
     };
     return cmocka_run_group_tests(tests, open_levels, close_levels);
 }

@@ -18,6 +18,8 @@ extern struct museum_rig {
 /* Group set-up and tear-down: records the runs of all scenes and of the opening, makes the site. */
 int museum_open(void **state);
 int museum_close(void **state);
+/* Group set-up of a program that makes the site itself: sandbox, folder and browser. */
+int museum_open_empty(void **state);
 
 /* Runs build/NAME with these arguments, NULL-terminated. Returns its exit status. */
 int museum_run(const char *name, const char *const *args);
