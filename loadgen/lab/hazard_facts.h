@@ -4,9 +4,23 @@
 #ifndef HAZARD_FACTS_H
 #define HAZARD_FACTS_H
 
-#include "hazard_report.h"
+#include "hazard_run.h"
 
-enum { LAB_FACTS_MAX = 24, LAB_FACT_MAX = 400 };
+enum { LAB_FACTS_MAX = 24, LAB_FACT_MAX = 400, LAB_KEPT_EVENTS_MAX = 400 };
+
+/* One hazard and case, from one or more runs. */
+struct lab_result {
+    const struct hazard *hazard;
+    const struct hazard_case *one;
+    bool fence;
+    enum hazard_outcome observed; /* of the last run that disagreed, else of the last run */
+    int runs, agreeing, took_effect;
+    struct run_outcome outcome; /* of the same run, as the following */
+    struct run_event *events;   /* malloc()ed */
+    int n_events;
+    char message[LAB_MESSAGE_MAX]; /* why a fault did not take effect */
+    int64_t took_us;
+};
 
 struct lab_fact {
     const char *id; /* "not-deducted", ... */

@@ -1,4 +1,4 @@
-#include "hazard_facts.h"
+#include "hazard_report.h"
 
 #include <stdlib.h>
 #include <string.h>

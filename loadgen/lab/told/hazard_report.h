@@ -2,25 +2,12 @@
 #ifndef HAZARD_REPORT_H
 #define HAZARD_REPORT_H
 
+#include "hazard_facts.h"
 #include "hazard_options.h"
-#include "hazard_run.h"
 
 #include <jansson.h>
 
-enum { LAB_RESULTS_MAX = 400, LAB_KEPT_EVENTS_MAX = 400, LAB_MEASURE_MAX = 64, LAB_LABEL_MAX = 96 };
-
-struct lab_result {
-    const struct hazard *hazard;
-    const struct hazard_case *one;
-    bool fence;
-    enum hazard_outcome observed; /* of the last run that disagreed, else of the last run */
-    int runs, agreeing, took_effect;
-    struct run_outcome outcome; /* of the same run, as the following */
-    struct run_event *events;   /* malloc()ed */
-    int n_events;
-    char message[LAB_MESSAGE_MAX]; /* why a fault did not take effect */
-    int64_t took_us;
-};
+enum { LAB_RESULTS_MAX = 400, LAB_MEASURE_MAX = 64, LAB_LABEL_MAX = 96 };
 
 struct lab_report {
     uint64_t seed;
