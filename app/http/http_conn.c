@@ -161,12 +161,19 @@ static void end_late(struct http *http, struct conn *conn)
     conn_shutdown(http, conn);
 }
 
+long conn_ended_max(const struct http *http)
+{
+    enum { AT_LEAST = 64, WAITING_PER_ENDED = 16 };
+    return AT_LEAST + http->in_flight / WAITING_PER_ENDED;
+}
+
 int64_t conn_expire(struct http *http, int64_t now_us)
 {
     int64_t next_us = INT64_MAX;
+    long left = conn_ended_max(http);
     for (int phase = 0; phase < PHASE_COUNT; phase++) {
         struct conn *conn;
-        while ((conn = http->phases[phase].first) != NULL && conn->due_us <= now_us)
+        while ((conn = http->phases[phase].first) != NULL && conn->due_us <= now_us && left-- > 0)
             end_late(http, conn);
         if (conn != NULL && conn->due_us < next_us)
             next_us = conn->due_us;

@@ -11,8 +11,9 @@
  *            P. E. McKenney, 1990)
  *   left     their clients have ended their sending side. Most want no answer. A few are let in per
  *            spell. If more than LEFT_MAX wait, the oldest is closed.
- *   silent   have sent nothing: when a connection is free. If the door is full, the oldest gives
- *            way.
+ *   silent   have sent nothing: they stay. libmicrohttpd has 20 KB for each connection, and no
+ *            bound on what it does in a turn when many of them end. If there is no room for a new
+ *            one, the oldest gives way.
  *
  * After many new connections the door stays shut for the rest of a millisecond. So a flood takes a
  * bounded part of the thread, and most of its connections have shown by then what they are.
@@ -26,7 +27,7 @@
 #include <unistd.h>
 
 enum {
-    TAKEN_MAX = 128,    /* connections accepted per turn */
+    TAKEN_MAX = 64,     /* connections accepted per turn */
     MANY = 8,           /* accepted within a spell: the door stays shut until its end */
     LET_IN_MAX = 16,    /* connections that libmicrohttpd gets per turn, but for those of left */
     PROBES_IN = 8,      /* of them, at most */
@@ -38,6 +39,7 @@ enum {
     BEYOND = HTTP_BEYOND - 8 /* the rest is for probes */
 };
 
+/* Connections that libmicrohttpd has. */
 static bool has_place(const struct http *http, int beyond)
 {
     const long inside = atomic_load(&http->open_conns) - http->door.n;
@@ -97,20 +99,30 @@ static bool is_probe(int fd)
     return false;
 }
 
+static bool says_something(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void sort_in(struct http *http, struct conn *conn, bool speaks, bool left)
 {
     struct door *door = &http->door;
     conn->gone = conn->gone || left;
     if (left)
         line_up(http, conn, &door->left);
-    else if (speaks)
-        line_up(http, conn, is_probe(conn->fd) ? &door->probes : &door->lines[conn->line]);
-    else
+    else if (!speaks && gone_watch_silent(http, conn))
         line_up(http, conn, &http->phases[PHASE_SILENT]);
+    else
+        line_up(http, conn, is_probe(conn->fd) ? &door->probes : &door->lines[conn->line]);
 }
 
 void door_event(struct http *http, struct conn *conn, bool speaks, bool left)
 {
+    if (left && !says_something(conn->fd)) {
+        door_close(http, conn);
+        return;
+    }
     take_out(http, conn);
     sort_in(http, conn, speaks, left);
 }
@@ -118,10 +130,15 @@ void door_event(struct http *http, struct conn *conn, bool speaks, bool left)
 /* -- from the kernel's queue --------------------------------------------------------------------
  */
 
+static bool has_room(const struct http *http)
+{
+    return atomic_load(&http->open_conns) < http->config->connections + DOOR_MAX;
+}
+
 static bool make_room(struct http *http)
 {
     struct conn *oldest = http->phases[PHASE_SILENT].first;
-    if (http->door.n < DOOR_MAX)
+    if (has_room(http))
         return true;
     if (oldest != NULL)
         peers_end_incomplete(http, oldest, "all connections are taken, and this one is silent");
@@ -209,7 +226,6 @@ static void let_left_in(struct http *http, int64_t now_us)
 static bool let_some_in(struct http *http)
 {
     struct door *door = &http->door;
-    struct conn_list *silent = &http->phases[PHASE_SILENT];
     struct conn *conn;
     int n = 0;
     for (; n < PROBES_IN && door->probes.first != NULL && has_place(http, HTTP_BEYOND); n++)
@@ -219,10 +235,6 @@ static bool let_some_in(struct http *http)
             break;
         let_in(http, conn);
     }
-    for (; n < LET_IN_MAX && silent->first != NULL && has_place(http, 0); n++)
-        let_in(http, silent->first);
-    for (conn = silent->last; conn != NULL && conn->watch == 0; conn = conn->prev)
-        gone_watch_silent(http, conn);
     return n == LET_IN_MAX || (n == PROBES_IN && door->probes.first != NULL);
 }
 
@@ -245,7 +257,7 @@ int64_t door_turn(struct http *http, int64_t now_us, bool any_new)
 bool door_is_open(const struct http *http, int64_t now_us)
 {
     return http->listen_fd >= 0 && now_us >= http->door.shut_until_us &&
-           (http->door.n < DOOR_MAX || http->phases[PHASE_SILENT].first != NULL);
+           (has_room(http) || http->phases[PHASE_SILENT].first != NULL);
 }
 
 void door_end(struct http *http, bool lets_in)

@@ -28,7 +28,7 @@ struct listener {
     size_t board;                       /* the next one of this round */
     int64_t lost;                       /* events that it missed, for hello; -1: unknown */
     int64_t wrote_us;
-    bool greeted, sleeping; /* sleeping: suspended until the next tick */
+    bool greeted, sleeping; /* sleeping: suspended until it is woken after the next tick */
 };
 
 struct http_events {
@@ -37,6 +37,7 @@ struct http_events {
     struct events_log log;
     int64_t tick_due_us, linger_until_us;
     struct listener *first;
+    struct listener *to_wake; /* and those behind it, since the last tick */
     int n_listeners;
     bool ended;
     uint64_t dropped, refused;
@@ -186,6 +187,8 @@ static void end_listener(void *context)
     *(listener->prev != NULL ? &listener->prev->next : &events->first) = listener->next;
     if (listener->next != NULL)
         listener->next->prev = listener->prev;
+    if (events->to_wake == listener)
+        events->to_wake = listener->next;
     free(listener);
     const int64_t now_us = http_now_us();
     if (--events->n_listeners == 0)
@@ -282,26 +285,46 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
 
 /* -- ten times a second ------------------------------------------------------------------------ */
 
+/* Cuts a listener off that reads too slowly. */
+static void check(struct http *http, struct listener *listener, int64_t now_us)
+{
+    struct http_events *events = http->events;
+    const int64_t stands_us = http->limits.send_ms * 1000; /* its client takes nothing */
+    const bool stands = !listener->sleeping && now_us - listener->wrote_us > stands_us;
+    if ((stands || listener->at < events_log_oldest(&events->log)) &&
+        listener->conn->phase == PHASE_STREAM) {
+        events->dropped++;
+        conn_shutdown(http, listener->conn);
+    }
+}
+
+/* Wakes a few, so that a request waits in this turn of the loop for a few texts only. Each turn in
+ * which one is woken walks through all suspended connections: the more of them, the more are woken.
+ * Returns whether some are left. */
+static bool wake_some(struct http *http, int64_t now_us)
+{
+    enum { WOKEN_MIN = 16, WAITING_PER_WOKEN = 64 };
+    struct http_events *events = http->events;
+    for (long n = WOKEN_MIN + http->in_flight / WAITING_PER_WOKEN; n > 0 && events->to_wake; n--) {
+        struct listener *listener = events->to_wake;
+        events->to_wake = listener->next;
+        check(http, listener, now_us);
+        wake(listener);
+    }
+    return events->to_wake != NULL;
+}
+
 int64_t http_events_tick(struct http *http, int64_t now_us)
 {
     struct http_events *events = http->events;
     if (events->n_listeners == 0 && now_us >= events->linger_until_us)
         return INT64_MAX;
-    if (now_us < events->tick_due_us)
-        return events->tick_due_us;
-    events->tick_due_us = now_us + HTTP_EVENTS_TICK_US;
-    events_log_take(&events->log);
-    const int64_t stands_us = http->limits.send_ms * 1000; /* its client takes nothing */
-    for (struct listener *listener = events->first; listener != NULL; listener = listener->next) {
-        const bool stands = !listener->sleeping && now_us - listener->wrote_us > stands_us;
-        if ((stands || listener->at < events_log_oldest(&events->log)) &&
-            listener->conn->phase == PHASE_STREAM) {
-            events->dropped++;
-            conn_shutdown(http, listener->conn);
-        }
-        wake(listener);
+    if (now_us >= events->tick_due_us && events->to_wake == NULL) {
+        events->tick_due_us = now_us + HTTP_EVENTS_TICK_US;
+        events_log_take(&events->log);
+        events->to_wake = events->first;
     }
-    return events->tick_due_us;
+    return wake_some(http, now_us) ? now_us : events->tick_due_us;
 }
 
 void http_events_end(struct http *http)

@@ -1,8 +1,9 @@
 /*
  * Clients that go away while their request waits. libmicrohttpd does not look at the socket of a
  * suspended connection, so an epoll of our own does. It is told of the client's FIN (EPOLLRDHUP)
- * and of a broken connection, not of data. Only a client that waits for the service, or listens to
- * events, is ended here: libmicrohttpd itself sees the end of all others.
+ * and of a broken connection, and of data only while the connection is silent at the door. Only a
+ * client that waits for the service, listens to events, or has said nothing, is ended here:
+ * libmicrohttpd itself sees the end of all others.
  */
 #include "http_internal.h"
 
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    EVENTS_MAX = 256,
+    EVENTS_MAX = 64,    /* per turn */
     WITHDRAW_US = 20000 /* the service looks through all that waits, so not for each client */
 };
 
@@ -27,12 +28,14 @@ void gone_close(struct http *http)
         close(http->gone_fd);
 }
 
-static void watch(struct http *http, struct conn *conn, uint32_t what)
+static bool watch(struct http *http, struct conn *conn, uint32_t what)
 {
     struct epoll_event event = {.events = what | EPOLLET, .data.ptr = conn};
-    epoll_ctl(http->gone_fd, conn->watch != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, conn->fd,
-              &event); /* without memory: not watched */
+    const int action = conn->watch != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(http->gone_fd, action, conn->fd, &event) != 0)
+        return false; /* no memory */
     conn->watch = what;
+    return true;
 }
 
 void gone_watch(struct http *http, struct conn *conn)
@@ -41,9 +44,9 @@ void gone_watch(struct http *http, struct conn *conn)
         watch(http, conn, EPOLLRDHUP);
 }
 
-void gone_watch_silent(struct http *http, struct conn *conn)
+bool gone_watch_silent(struct http *http, struct conn *conn)
 {
-    watch(http, conn, EPOLLRDHUP | EPOLLIN);
+    return watch(http, conn, EPOLLRDHUP | EPOLLIN);
 }
 
 void gone_forget(struct http *http, struct conn *conn)

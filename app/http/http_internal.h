@@ -50,7 +50,7 @@ struct conn_list {
 
 /* See http_door.c. */
 enum {
-    DOOR_MAX = 1024, /* connections at the door */
+    DOOR_MAX = 1024, /* connections accepted beyond --connections: they wait at the door */
     DOOR_LINES = 64,
     HTTP_BEYOND = 40 /* connections let in beyond --connections, until others give way */
 };
@@ -151,6 +151,9 @@ struct http {
 int64_t http_now_us(void);
 
 /* -- http_conn.c: connections, their phases and deadlines -- */
+/* How many overdue connections are ended per turn. A turn that resumes one walks through all that
+ * wait for the service: the more wait, the more are ended. */
+long conn_ended_max(const struct http *http);
 void conn_list_append(struct conn_list *list, struct conn *conn);
 void conn_list_remove(struct conn_list *list, struct conn *conn);
 /* A new one at the door, not yet in a list. NULL: it is not let in. */
@@ -180,7 +183,7 @@ void door_end(struct http *http, bool lets_in);
 int gone_open(struct http *http); /* 0, or -1 with errno */
 void gone_close(struct http *http);
 void gone_watch(struct http *http, struct conn *conn);        /* from now on, if it is not yet */
-void gone_watch_silent(struct http *http, struct conn *conn); /* also for the first bytes */
+bool gone_watch_silent(struct http *http, struct conn *conn); /* also for bytes; false: cannot */
 void gone_forget(struct http *http, struct conn *conn);
 void gone_take(struct http *http); /* ends what they waited for */
 /* Tells the service. Returns when it wants to be called again; INT64_MAX: not. */

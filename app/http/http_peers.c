@@ -112,13 +112,17 @@ void peers_end_incomplete(struct http *http, struct conn *conn, const char *why)
 /* The oldest whose request is not complete. */
 static struct conn *oldest_incomplete(const struct http *http)
 {
-    struct conn *inside = http->phases[PHASE_READING].first;
-    return inside != NULL ? inside : http->phases[PHASE_SILENT].first;
+    struct conn *inside = http->phases[PHASE_READING].first,
+                *silent = http->phases[PHASE_SILENT].first;
+    return inside == NULL || (silent != NULL && silent->due_us < inside->due_us) ? silent : inside;
 }
 
 int64_t peers_give_way(struct http *http, int64_t now_us)
 {
-    for (int64_t n = too_many(http); n > 0; n--) {
+    int64_t n = too_many(http);
+    for (long left = conn_ended_max(http); n > 0; n--) {
+        if (left-- == 0)
+            return now_us;
         struct conn *conn = http->phases[PHASE_IDLE].first;
         if (conn != NULL) {
             http->metrics.gave_way++;

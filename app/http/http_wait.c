@@ -23,7 +23,8 @@ enum MHD_Result request_hand_over(struct http *http, struct request *request)
 {
     struct call *call = request->call;
     const int64_t now_us = http_now_us();
-    gone_watch(http, request->conn);
+    if (!request->conn->gone)
+        gone_watch(http, request->conn);
     if (call->op.kind == OP_AUDIT) /* in a flood of them most clients have gone by now */
         gone_take(http);
     if (request->conn->gone)
