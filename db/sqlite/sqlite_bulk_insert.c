@@ -3,6 +3,9 @@
  * them. It reads them through a virtual table (sqlite.org/vtab.html). One statement for each row,
  * with a search in each b-tree, would cost about twice as much.
  *
+ * The ledger has a trigger on INSERT. SQLite then copies what a SELECT gives into a table of its
+ * own, and each text once more. So its rows have a statement each, which costs less.
+ *
  * OR IGNORE, OR FAIL: a statement that can be undone alone copies each page before it changes it;
  * these do not. A row whose key is taken is skipped. If fewer rows were inserted than gathered, the
  * transaction is undone and run again row by row, to find the run that added the row.
@@ -14,7 +17,8 @@
 
 enum { CELLS_MIN = 1024, TEXTS_MIN = 16384, NUMBER = -1 };
 
-/* The tables that take new rows. Each one's virtual table has the columns of a new row. */
+/* The tables that take new rows. Each one's virtual table has the columns of a new row. No module:
+ * a statement for each row. */
 static const struct {
     const char *module, *declaration;
     enum db_table table;
@@ -23,8 +27,7 @@ static const struct {
     {"new_answers", "CREATE TABLE new_answers (" ANSWER_COLUMNS ")", TABLE_ANSWERS,
      SQL_INSERT_ANSWERS},
     {"new_orders", "CREATE TABLE new_orders (" ORDER_COLUMNS ")", TABLE_ORDERS, SQL_INSERT_ORDERS},
-    {"new_ledger", "CREATE TABLE new_ledger (" NEW_LEDGER_COLUMNS ")", TABLE_LEDGER,
-     SQL_APPEND_LEDGER},
+    {NULL, NULL, TABLE_LEDGER, SQL_APPEND_LEDGER},
 };
 
 /* -- gathering -------------------------------------------------------------------------------- */
@@ -144,15 +147,46 @@ void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark)
 
 /* -- inserting -------------------------------------------------------------------------------- */
 
+static void bind_row(sqlite3_stmt *statement, const struct pile *pile, size_t at)
+{
+    for (size_t i = 0; i < pile->columns; i++) {
+        const struct kept_cell *cell = &pile->cells[at + i];
+        if (cell->length == NUMBER)
+            sqlite3_bind_int64(statement, (int)i + 1, cell->number);
+        else
+            sqlite3_bind_text(statement, (int)i + 1, pile->texts + cell->number, cell->length,
+                              SQLITE_STATIC);
+    }
+}
+
+static db_status insert_each(struct conn *conn, const struct pile *pile, sqlite3_stmt *statement)
+{
+    db_status status = DB_OK;
+    for (size_t at = 0; at < pile->n_cells && status == DB_OK; at += pile->columns) {
+        bind_row(statement, pile, at);
+        status = conn_run(conn, statement);
+    }
+    return status;
+}
+
+static db_status insert_all(struct conn *conn, const struct pile *pile, sqlite3_stmt *statement,
+                            bool *ret_missed)
+{
+    db_status status = conn_run(conn, statement);
+    *ret_missed |= (size_t)sqlite3_changes(conn->handle) * pile->columns != pile->n_cells;
+    return status;
+}
+
 static db_status insert_pile(struct conn *conn, int kind)
 {
     struct new_rows *rows = conn->new_rows;
-    struct pile *pile = &rows->piles[kind];
+    const struct pile *pile = &rows->piles[kind];
+    sqlite3_stmt *statement = conn->statements[kinds[kind].insert];
     if (pile->n_cells == 0)
         return DB_OK;
-    db_status status = conn_run_plain(conn, kinds[kind].insert);
-    rows->missed |=
-        status != DB_OK || (size_t)sqlite3_changes(conn->handle) * pile->columns != pile->n_cells;
+    db_status status = kinds[kind].module ? insert_all(conn, pile, statement, &rows->missed)
+                                          : insert_each(conn, pile, statement);
+    rows->missed |= status != DB_OK;
     return status;
 }
 
@@ -186,7 +220,7 @@ static int table_connect(sqlite3 *handle, void *rows, int argc, const char *cons
     int kind = 0;
     (void)argc;
     (void)ret_message;
-    while (strcmp(kinds[kind].module, argv[0]) != 0)
+    while (!kinds[kind].module || strcmp(kinds[kind].module, argv[0]) != 0)
         kind++;
     struct table *table = sqlite3_malloc(sizeof *table);
     if (!table)
@@ -289,6 +323,8 @@ db_status new_rows_open(struct conn *conn)
     if (!conn->new_rows)
         return conn_trouble(conn, SQLITE_NOMEM);
     for (int kind = 0; kind < NEW_KINDS; kind++) {
+        if (!kinds[kind].module)
+            continue;
         int code = sqlite3_create_module(conn->handle, kinds[kind].module, &module, conn->new_rows);
         if (code != SQLITE_OK)
             return conn_trouble(conn, code);

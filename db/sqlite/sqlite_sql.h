@@ -115,7 +115,7 @@
       " SELECT " ORDER_COLUMNS " FROM new_orders")                                                 \
     X(WRITE, APPEND_LEDGER,                                                                        \
       "INSERT OR FAIL INTO ledger (" NEW_LEDGER_COLUMNS ")"                                        \
-      " SELECT " NEW_LEDGER_COLUMNS " FROM new_ledger")                                            \
+      " VALUES (" ARGUMENTS(NEW_LEDGER_ROW) ")")                                                   \
     X(WRITE, RESET_ITEM,                                                                           \
       "INSERT INTO items (" ITEM_COLUMNS                                                           \
       ") VALUES (" ARGUMENTS(ITEM_ROW) ")"                                                         \

@@ -252,27 +252,37 @@ static void all_jobs_share_one_commit(void **state)
     expect_chain(*state, "account:b", 100 - DB_JOBS_MAX);
 }
 
-static void a_database_error_in_one_job_leaves_the_others_whole(void **state)
+/* planted: what is met by the job of one account, whose number it names. */
+static void fail_one_job_of(struct fixture *fixture, int n, const char *planted)
 {
-    enum { N = 5 };
-    struct fixture *fixture = *state;
-    for (int failing = 0; failing < N; failing += 2) {
+    for (int failing = 0; failing < n; failing += 2) {
         struct jobs jobs;
-        char sql[240];
+        char trigger[160], sql[320];
+        snprintf(trigger, sizeof trigger, planted, failing);
         snprintf(sql, sizeof sql,
                  "DROP TRIGGER IF EXISTS planted; DELETE FROM idempotency;"
-                 "CREATE TRIGGER planted AFTER UPDATE ON accounts WHEN new.id = 'a%02d'"
-                 " AND new.balance < 100 BEGIN SELECT RAISE(ROLLBACK, 'planted'); END",
-                 failing);
+                 "CREATE TRIGGER planted AFTER %s BEGIN SELECT RAISE(ROLLBACK, 'planted'); END",
+                 trigger);
         fixture_sql(fixture, sql);
-        prepare_accounts(fixture, &jobs, N);
-        db_run_many(fixture->store, jobs.jobs, N);
-        for (int i = 0; i < N; i++) {
+        prepare_accounts(fixture, &jobs, n);
+        db_run_many(fixture->store, jobs.jobs, (size_t)n);
+        for (int i = 0; i < n; i++) {
             assert_int_equal(i == failing ? DB_FAILED : DB_OK, jobs.jobs[i].status);
             expect_balance(fixture, &jobs, i, i == failing ? 100 : 99);
         }
         assert_non_null(strstr(jobs.errors[failing].message, "planted"));
     }
+}
+
+static void a_database_error_in_one_job_leaves_the_others_whole(void **state)
+{
+    fail_one_job_of(*state, 5, "UPDATE ON accounts WHEN new.id = 'a%02d' AND new.balance < 100");
+}
+
+static void a_ledger_row_that_fails_is_told_of_its_job(void **state)
+{
+    fail_one_job_of(*state, 5,
+                    "INSERT ON ledger WHEN new.resource = 'account:a%02d' AND new.after < 100");
 }
 
 static void a_new_row_that_fails_is_told_of_its_job(void **state)
@@ -370,6 +380,7 @@ int main(void)
     const struct CMUnitTest groups[] = {
         TEST(all_jobs_share_one_commit),
         TEST(a_database_error_in_one_job_leaves_the_others_whole),
+        TEST(a_ledger_row_that_fails_is_told_of_its_job),
         TEST(a_new_row_that_fails_is_told_of_its_job),
         TEST(jobs_beyond_a_group_go_on_with_the_next),
         TEST(many_callers_with_many_jobs_are_all_answered),
