@@ -1,5 +1,6 @@
 // What a click on a lane shows: the player plays the request and the one that it contradicts, and the rows
 // of the ledger say the same.
+import { notice, settled } from "./notices.js";
 import { materialOf, onKey, play, writeTrace } from "./play.js";
 import { recordOf, rivalOf } from "./record.js";
 import { guardOf } from "./settings.js";
@@ -92,20 +93,21 @@ export function describeFork(section, fork) {
   ledgerTable(section, fork);
 }
 
-let shown = null; // what is to be seen: {pane, request, ledger, player, back: the focus, failed}
+let shown = null; // what is to be seen: {pane, request, k: the step, ledger, player, back: the focus, failed}
 
 // Also once more, in another language.
 export async function drawDetail() {
-  const now = shown, section = document.getElementById("detail"), { pane, request, ledger, player, failed } = now ?? {};
+  const now = shown, section = document.getElementById("detail"), { pane, request, ledger } = now ?? {};
   const material = ledger && await recordAndWords(pane, request, ledger).catch((error) => { now.failed = error; });
   if (!now || shown !== now) return;
   section.replaceChildren();
   add("h2", `${pane.terms.guard}: ${request.key}`, section);
-  if (failed) add("p", text("failed", { why: reason(failed) }), section);
+  if (now.failed) add("p", text("failed", { why: reason(now.failed) }), section);
   if (material) {
     describeClash(section, request, ledger);
     section.hidden = false; // the player measures itself
-    now.player = play(section, material.record, material.words, text("trace"), player?.k);
+    now.player = play(section, material.record, material.words, text("trace"), now.k, moved);
+    mark(pane, [...new Set([...Object.values(material.record.names), ...ledger.rivals.map(({ txn_id }) => txn_id)])]);
     describeRows(section, ledger);
   }
   if (ledger?.rivals.length) add("p", text("marked"), section);
@@ -113,6 +115,28 @@ export async function drawDetail() {
   close.type = "button";
   close.addEventListener("click", closeDetail);
   section.hidden = false;
+}
+
+// Each step has an address, #KEY/STEP, as long as the page has the events.
+const ADDRESS_MS = 200; // browsers count changes of the address, and ignore too many
+let address = 0;
+
+function setAddress(hash) {
+  clearTimeout(address);
+  address = setTimeout(() => history.replaceState(null, "", location.pathname + location.search + hash), ADDRESS_MS);
+}
+
+function moved({ k }) {
+  shown.k = k;
+  setAddress(`#${encodeURIComponent(shown.request.key)}/${k}`);
+}
+
+export function openAddress(panes) {
+  const [key, step] = decodeURIComponent(location.hash.slice(1)).split("/"), k = Number(step) || 0;
+  if (!key) return;
+  const pane = panes.find(({ requests }) => requests.bought.some((one) => one.key === key));
+  if (pane) showDetail(pane, pane.requests.bought.find((one) => one.key === key), k);
+  else notice("step", "noStep", { key });
 }
 
 function mark(pane, keys) {
@@ -125,15 +149,17 @@ export function closeDetail() {
   const { pane, back, request, player } = shown;
   if (player) Museum.desk.stop(player);
   shown = null;
+  setAddress("");
   mark(pane, []);
   document.getElementById("detail").hidden = true;
   (back?.isConnected ? back : pane.root.querySelector(`[data-key="${CSS.escape(request.key)}"]`))?.focus();
 }
 
-export async function showDetail(pane, request) {
+export async function showDetail(pane, request, k = 0) {
+  settled("step");
   if (shown) mark(shown.pane, []);
   if (shown?.player) Museum.desk.stop(shown.player);
-  const own = shown = { pane, request, back: document.activeElement };
+  const own = shown = { pane, request, k, back: document.activeElement };
   mark(pane, [request.key]);
   try {
     own.ledger = await ledgerOf(request, pane.audit);
@@ -141,7 +167,6 @@ export async function showDetail(pane, request) {
     own.failed = error;
   }
   if (shown !== own) return;
-  mark(pane, [request.key, ...(own.ledger?.rivals ?? []).map(({ txn_id }) => txn_id)]);
   await drawDetail();
   document.getElementById("detail").focus();
 }

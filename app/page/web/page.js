@@ -1,6 +1,6 @@
 // The page: its parameters (all in the URL), the sale, and what the stream brings.
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
-import { closeDetail, drawDetail, showDetail } from "./detail.js";
+import { closeDetail, drawDetail, openAddress, showDetail } from "./detail.js";
 import { exportRun } from "./export.js";
 import { drawNotices, notice, serviceIs, settled } from "./notices.js";
 import { Pane } from "./pane.js";
@@ -198,6 +198,7 @@ addEventListener("keydown", (event) => {
   if (countingDown()) cancelCountdown();
   else closeDetail();
 });
+addEventListener("hashchange", () => openAddress(panes));
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 listen({
@@ -215,4 +216,5 @@ listen({
 setInterval(draw, FRAME_MS);
 redraw();
 follow();
+openAddress(panes);
 document.body.dataset.ready = "yes";

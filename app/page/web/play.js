@@ -40,16 +40,16 @@ export function writeTrace(parent, record, words, head) {
   return list;
 }
 
-// section: takes the player in, and its keys while the focus is in it.
-export function play(section, record, words, head, k) {
+// section: takes the player in, and its keys while the focus is in it. k: the step at first. moved: see desk.js.
+export function play(section, record, words, head, k, moved) {
   const show = document.createElement("div"), desk = document.createElement("div"), told = document.createElement("div");
   show.className = "show player";
   desk.className = "desk";
   show.append(desk, told);
   section.append(show);
   writeTrace(told, record, words, head).tabIndex = 0;
-  const player = Museum.desk.open(show, record, words);
-  if (k) Museum.desk.go(player, k);
+  const player = Museum.desk.open(show, record, words, { moved });
+  if (k) Museum.desk.go(player, k, true);
   return player;
 }
 

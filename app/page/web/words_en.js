@@ -161,6 +161,7 @@ export const words = {
     serviceNew: "The service was started anew and answers (since {time}). What is shown is from before.",
     guardAway: "The server of {guard} does not answer: orders fail (503).",
     guardBack: "The server of {guard} answers again.",
+    noStep: "The address names a step of request {key}. Its events are not here: a page keeps those of its sales until it is loaded again.",
     otherSale: "A sale runs that this page did not start: another page did, or this one before it was loaded again. It is shown from here on.",
     otherSaleEnded: "The sale that this page did not start has ended.",
     roundLost: "The page was loaded again: a new round begins, on a new row. The requests of the round before were let go on.",
