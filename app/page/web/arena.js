@@ -223,7 +223,7 @@ async function lookAround() {
   if (instances === 1) notice("instances", "oneInstance");
   else settled("instances");
   if (sale?.state !== "running") return;
-  if (sale.together) await follow(sale);
+  if (sale.together) follow(sale); // goes on by itself
   else notice("others", "otherSales");
 }
 

@@ -68,6 +68,7 @@ export class Tile {
     const sold = audit?.sold ?? item?.sold ?? 0, row = audit?.current ?? item?.stock;
     root.dataset.state = this.state;
     root.dataset.guard = this.guard;
+    root.dataset.resource = this.resource;
     root.querySelector("h2").textContent = this.guard;
     root.querySelector(".verdict").textContent = this.verdict ? text(`verdict.${this.verdict.name}`, this.verdict.values) : text(`tile.${this.state}`);
     root.querySelector(".figures").textContent = row === undefined ? "" : text("figures", { sold, stock: this.stock, row });

@@ -1,0 +1,89 @@
+/* The arena on two instances: no fault, a paused holder, a page that is loaded again in mid-run,
+ * and the page of sales beside it. */
+#include "arena_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct browser *const browser = &page.browser;
+
+#define NOTICES(words) "/" words "/.test(document.getElementById('notices').textContent)"
+
+/* Two instances sell all the time, and neither mutex knows of the other. */
+static void without_a_fault_what_excludes_in_one_process_only_oversells(void **state)
+{
+    (void)state;
+    browser_size(browser, 1280, 900);
+    assert_true(arena_run("fault=none"));
+    assert_int_equal(arena_contradictions(), 0);
+    assert_true(browser_is(browser, TILE_IS("none", "bad")));
+    assert_true(browser_is(browser, TILE_IS("mutex", "bad")));
+    assert_true(browser_is(browser, "!(" TILE_IS("redis-token", "bad") ")"));
+    assert_true(browser_is(browser, "!(" TILE_IS("redis-set", "bad") ")"));
+    assert_true(browser_is(browser, "/OVERSOLD by \\d+/.test(" TILE(
+                                        "mutex") ".textContent) && "
+                                                 "/\\d orders\\/s · p90 [\\d.]+/.test(" TILE(
+                                                     "mutex") ".textContent)"));
+    /* text, not colour alone */
+    assert_true(browser_is(browser, "[...document.querySelectorAll('.tile .verdict')].every("
+                                    "verdict => /^[✓✗■⊘]/.test(verdict.textContent))"));
+    assert_true(browser_is(browser, "document.querySelectorAll('#away li').length >= 4"));
+    assert_true(page_picture("arena", 1280, 900));
+}
+
+/* The holder sleeps beyond its lease, another one writes, and then it writes, too. */
+static void a_paused_holder_loses_an_update_unless_there_is_a_fence(void **state)
+{
+    (void)state;
+    assert_true(arena_run("fault=pause&lease=3000&fence=on"));
+    assert_int_equal(arena_contradictions(), 0);
+    assert_true(browser_is(browser, TILE_IS("mutex", "bad")));
+    assert_true(browser_is(browser, TILE_TOLD("redis-token", "held.*another one wrote")));
+    assert_true(browser_is(browser, "!(" TILE_IS("redis-token", "bad") ")"));
+    assert_true(browser_is(browser, TILE_TOLD("redis-set", "held.*another one wrote")));
+    assert_true(browser_is(browser, TILE_TOLD("redis-set", "late write was refused") " || " TILE_IS(
+                                        "redis-set", "bad")));
+    assert_true(browser_is(browser, TILE_TOLD("sql-row", "not struck")));
+    browser_dark(browser, true);
+    page_choose("#lang", "zh");
+    assert_true(browser_is(browser, "/超卖/.test(" TILE("mutex") ".textContent)"));
+    assert_true(page_picture("arena-pause-zh", 390, 844));
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    browser_dark(browser, false);
+    browser_size(browser, 1280, 900);
+}
+
+static void a_page_loaded_again_shows_the_run_to_its_end(void **state)
+{
+    (void)state;
+    assert_true(page_go("/web/arena.html?lang=en&buyers=600&stock=500"));
+    page_click("#start");
+    assert_true(browser_await(browser, TILE_IS("redis-token", "running"), PAGE_WAIT_MS));
+    /* beside it the page of sales shows none of its sales, and starts none */
+    assert_true(page_go("/?lang=en&countdown=0"));
+    page_click("#start");
+    assert_true(browser_await(browser,
+                              "/one like it still runs|a sale is running/.test("
+                              "document.getElementById('message').textContent)",
+                              PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "!document.querySelector('.lane')"));
+    assert_true(page_go("/web/arena.html?lang=en"));
+    assert_true(browser_await(browser, NOTICES("this page did not start"), PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "document.getElementById('start').disabled"));
+    assert_true(arena_await_end());
+    assert_int_equal(arena_contradictions(), 0);
+    assert_true(browser_is(browser, NOTICES("has ended")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_fault_what_excludes_in_one_process_only_oversells),
+        cmocka_unit_test(a_paused_holder_loses_an_update_unless_there_is_a_fence),
+        cmocka_unit_test(a_page_loaded_again_shows_the_run_to_its_end),
+    };
+    return cmocka_run_group_tests(tests, page_open_serve, page_close);
+}
