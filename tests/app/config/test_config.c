@@ -223,6 +223,7 @@ static void command_lines_end_as_promised(void **state)
     static const char *const names[][3] = {{"--guard", "redis-tokken", ""},
                                            {"--db", "mysql://h/db", ""},
                                            {"--db", "seckill.db", ""},
+                                           {"--demo-peers", "http://127.0.0.1:8081", ""},
                                            {"--lab", "--lab-slip", "no-such-slip"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *at_start[] = {"seckilld", (char *)names[i][0], (char *)names[i][1],

@@ -142,6 +142,34 @@ static void pauses_match_by_request_id_user_and_lock_and_count(void **state)
     assert_int_equal(ask(lab->port, "DELETE", pauses, NULL, NULL), 200);
 }
 
+static void a_pause_matches_a_resource_and_lets_some_pass_before_it_acts(void **state)
+{
+    (void)state;
+    struct client held = {.port = lab->port, .fd = -1};
+    assert_true(shop_put(&shop, "/v1/items/third", "{\"stock\":5,\"guard\":\"none\"}"));
+    assert_true(shop_put(&shop, "/v1/items/other", "{\"stock\":5,\"guard\":\"none\"}"));
+    assert_int_equal(ask(lab->port, "POST", pauses, NULL,
+                         "{\"point\":\"checked\",\"match\":\"item:third\",\"after\":2}"),
+                     201);
+    json_t *json = json_loads(reply.body, 0, NULL);
+    const int64_t id = json_integer_value(json_object_get(json, "id"));
+    json_decref(json);
+    static const char *const passing[] = {"other-1", "other-2", "other-3", "third-1", "third-2"};
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/v1/items/%.5s/orders", passing[i]);
+        assert_int_equal(ask(lab->port, "POST", path, passing[i], "{\"user_id\":\"u1\"}"), 201);
+    }
+    await(id, "passed", 2);
+    await(id, "n_held", 0);
+    assert_int_equal(
+        client_send(&held, "POST", "/v1/items/third/orders", "third-3", "{\"user_id\":\"u1\"}"), 0);
+    await(id, "n_held", 1);
+    assert_int_equal(ask(lab->port, "DELETE", pauses, NULL, NULL), 200);
+    assert_int_equal(client_read(&held, SHOP_WAIT_MS, &reply), 201);
+    client_close(&held);
+}
+
 static void trace_tells_points_in_order_with_values(void **state)
 {
     (void)state;
@@ -292,6 +320,7 @@ int main(void)
         cmocka_unit_test(without_lab_there_are_no_lab_routes),
         cmocka_unit_test(held_request_stands_until_it_is_let_go_and_others_pass),
         cmocka_unit_test(pauses_match_by_request_id_user_and_lock_and_count),
+        cmocka_unit_test(a_pause_matches_a_resource_and_lets_some_pass_before_it_acts),
         cmocka_unit_test(trace_tells_points_in_order_with_values),
         cmocka_unit_test(malformed_pauses_are_refused),
         cmocka_unit_test(number_of_no_pause_lets_nobody_go),

@@ -1,4 +1,4 @@
-/* Both pages under axe-core, the accessibility checker, in the states a user sees them in: in two
+/* The pages under axe-core, the accessibility checker, in the states a user sees them in: in two
  * languages, light and dark, on a projector and on a phone. */
 #include "page_rig.h"
 
@@ -154,6 +154,22 @@ static void a_schedule_found_is_told_accessibly(void **state)
     assert_int_equal(findings_in_all_looks("steps, schedule found"), 0);
 }
 
+/* After a run the tiles get each state once, for their colours. */
+static void the_arena_is_accessible(void **state)
+{
+    (void)state;
+    assert_true(page_go("/web/arena.html?lang=en&buyers=40&stock=30"));
+    assert_int_equal(findings_in_all_looks("arena, before"), 0);
+    page_choose("#lang", "en");
+    page_click("#start");
+    assert_true(browser_await(
+        browser, "/^Over/.test(document.getElementById('summary').textContent)", PAGE_SALE_MS));
+    json_decref(browser_run(browser, "['good', 'bad', 'stuck', 'refused', 'unknown'].forEach("
+                                     "(state, i) => { document.querySelectorAll('.tile')[i]"
+                                     ".dataset.state = state; });"));
+    assert_int_equal(findings_in_all_looks("arena, after"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +179,7 @@ int main(void)
         cmocka_unit_test(the_page_of_steps_is_accessible),
         cmocka_unit_test(money_lost_step_by_step_is_told_accessibly),
         cmocka_unit_test(a_schedule_found_is_told_accessibly),
+        cmocka_unit_test(the_arena_is_accessible),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -86,6 +86,8 @@ static void lists_and_units_are_understood(void **state)
     assert_int_equal(options.duration_ms, 500);
     assert_int_equal(options.mode, LOAD_RATE);
     assert_true(options.rate == 12.5);
+    assert_string_equal(options.run_id, "");
+    assert_string_equal(parse(&sale, URL "--run-id a_B-3456789abcd").run_id, "a_B-3456789abcd");
     assert_int_equal(options.n_expectations, 1);
     assert_false(options.expectations[0].safe);
     assert_string_equal(options.json, "-");
@@ -136,6 +138,10 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--duration -1s",
         URL "--duration nan",
         URL "--duplicates 91",
+        URL "--run-id 0123456789abcdef",
+        URL "--run-id a/b",
+        URL "--run-id a --repeat 2",
+        URL "--run-id a --guards none,mutex",
         URL "--abandon x",
         URL "--seed -1",
         URL "--expect none",
