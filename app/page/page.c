@@ -60,6 +60,7 @@
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
     X(levels_loader, "levels.js", "levels.js", SCRIPT)                                             \
     X(moves, "moves.js", "moves.js", SCRIPT)                                                       \
+    X(replay, "replay.js", "replay.js", SCRIPT)                                                    \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
     X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)

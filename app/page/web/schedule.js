@@ -1,6 +1,7 @@
 // All orders in which two requests can be moved, one after the other, until one does harm.
 import { Actor, look } from "./lab.js";
 import { Row } from "./row.js";
+import { ask } from "./stream.js";
 
 const LOOK_MS = 5, SETTLE_MS = 60000, ORDERS_MAX = 5000;
 const POINTS = ["read", "committed"];
@@ -8,6 +9,9 @@ const POINTS = ["read", "committed"];
 // and is not moved meanwhile.
 export const INSIDE_STORE = new Set(["sql-row", "sql-atomic"]);
 export const VANISH = "×";
+// The points that the player tells, as it calls them.
+const TOLD = Object.fromEntries(["waiting", "lock.wait", "lock.acquired", "read", "decided", "checked", "committed", "lock.released", "lost", "rejected"]
+  .map((point) => [point, point]).concat([["submitted", "sends"]]));
 
 // What is committed under a decided refusal is the refusal alone, for a retry.
 export const written = ({ name, wrote }) =>
@@ -17,12 +21,13 @@ const later = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Search {
   constructor({ subject, session, guard, fence, vanish, onOrder }) {
-    Object.assign(this, { guard, fence, vanish, onOrder, waits: 0 });
+    Object.assign(this, { guard, fence, vanish, onOrder, waits: 0, made: "", schedules: [] });
     this.row = new Row(subject, `find-${session}`);
     this.actors = subject.amounts.slice(0, 2).map(([name, amount]) => new Actor(`find-${session}`, name, amount, POINTS));
   }
 
-  // {tried, waits, lost, lines, value, expected}: lost is undefined when none of them does harm.
+  // {tried, waits, schedules, lost, lines, value, expected, moves, events}: schedules: {moves: "ABAB",
+  // loses} of each order; lost is undefined when none of them does harm; moves, events: of the one that does.
   async run() {
     const path = []; // of the order under way: what could be moved, which of them was
     let tried = 0;
@@ -33,18 +38,37 @@ export class Search {
       do {
         if (tried === ORDERS_MAX) throw new Error(`more than ${ORDERS_MAX} orders`);
         const outcome = await this.one(path);
+        this.schedules.push({ moves: this.made, loses: outcome.lost !== 0 });
         this.onOrder(++tried);
-        if (outcome.lost !== 0) return { tried, waits: this.waits, ...outcome };
+        if (outcome.lost !== 0) return { ...this.sums(), ...outcome, moves: this.made, events: await this.events() };
         while (path.length && ++path.at(-1).index === path.at(-1).enabled.length) path.pop();
       } while (path.length);
-      return { tried, waits: this.waits };
+      return this.sums();
     } finally {
       for (const actor of this.actors) await actor.leave();
     }
   }
 
+  sums() {
+    return { tried: this.schedules.length, waits: this.waits, schedules: this.schedules };
+  }
+
+  // Of the order that was tried last, as the player wants them.
+  async events() {
+    const [{ events }, { key: lock }] = await Promise.all([ask("/v1/lab/trace"), this.row.lock()]), told = [];
+    const nameOf = (key) => this.actors.find((actor) => actor.key === key)?.name;
+    for (const { t_us: t, point, key, lock: which, value, fence } of events) {
+      const who = nameOf(key);
+      if (who && point in TOLD && (lock !== "" || TOLD[point] !== "waiting")) told.push([t, who, TOLD[point], value, fence]);
+      else if (told.length && point === "lock.freed" && which === lock) told.push([t, "locks", "key deleted by somebody", null, 0]);
+    }
+    return told.filter(([, who, point], i) => point !== "lock.wait" || !told.slice(0, i).some((one) => one[1] === who && one[2] === point))
+      .map(([t, ...rest]) => [t - told[0][0], ...rest]);
+  }
+
   async one(path) {
     this.lines = [];
+    this.made = "";
     this.robbed = new Set();
     await this.row.put(this.guard, this.fence);
     for (const actor of this.actors) actor.reset();
@@ -69,6 +93,7 @@ export class Search {
   }
 
   async move(name) {
+    this.made += name;
     const before = this.actors.map((actor) => [actor.state, actor.at]);
     if (name === VANISH) {
       for (const actor of this.actors) if (actor.inside) this.robbed.add(actor);

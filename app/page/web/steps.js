@@ -5,6 +5,7 @@ import { Actor, look } from "./lab.js";
 import { drawNotices, notice, noticeOfLink, refusalOf, refusalOfGuard, serviceIs } from "./notices.js";
 import { LEASE, Moves } from "./moves.js";
 import { ACCOUNT, Row } from "./row.js";
+import { drawReplay } from "./replay.js";
 import { INSIDE_STORE, Search, written } from "./schedule.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
@@ -18,7 +19,7 @@ const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) =
 // What is shown; target: the Row stepped through, row: as it was seen last; said: the facts of the
 // round, once it is over; changed: settings that are not the exercise's; found: {state, what, values,
 // lines} of the search; moves: of the round.
-const board = { moves: new Moves(), said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+const board = { guards: [], replay: null, moves: new Moves(), said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
@@ -67,7 +68,8 @@ function fillExercises() {
 function nameSubject() {
   const { subject } = exercise();
   if (subject === board.subject) return;
-  Object.assign(board, { subject, found: null });
+  Object.assign(board, { subject, found: null, replay: null });
+  drawReplay($("replay"), null);
   speak(...SECTIONS, ...(subject === ACCOUNT ? [] : ["item"]));
   setLanguage(lang.value);
 }
@@ -223,6 +225,15 @@ function draw() {
 
 /* -- all orders ---------------------------------------------------------------------------------- */
 
+// The order that does harm, as the player wants it.
+function recordFor(events, guard, fence) {
+  const { kind, caps } = board.guards.find(({ name }) => name === guard);
+  return {
+    guard, fence, events, lock: kind === "lock", owner: caps.includes("owner"), shared: false, local: false, lease_ms: 0, instances: 1,
+    row: true, initial: board.subject.start, clients: ["A", "B"], others: ["locks"], commands: {},
+  };
+}
+
 const find = safely(async () => {
   const { guard, fence } = Object.fromEntries(new FormData(form));
   const show = (state, what, values, lines = []) => {
@@ -230,6 +241,8 @@ const find = safely(async () => {
     drawFound(board);
   };
   $("find").disabled = true;
+  board.replay = null;
+  await drawReplay($("replay"), null);
   try {
     await leave();
     show("running", "searching", { tried: 0 });
@@ -240,6 +253,8 @@ const find = safely(async () => {
     const outcome = await search.run();
     if (outcome.lost === undefined) show("good", INSIDE_STORE.has(guard) ? "foundNoneInStore" : "foundNone", outcome);
     else show("bad", "foundOne", { ...outcome, lost: Math.abs(outcome.lost) }, outcome.lines);
+    board.replay = { ...outcome, record: outcome.events && recordFor(outcome.events, guard, fence === "on") };
+    await drawReplay($("replay"), board.replay);
   } catch (error) {
     board.found = null;
     throw error;
@@ -263,6 +278,7 @@ function listenToUser() {
     keepInUrl();
     drawNotices();
     draw();
+    drawReplay($("replay"), board.replay);
   });
   form.elements.ex.addEventListener("change", () => {
     prefill(exercise());
@@ -296,6 +312,7 @@ async function open() {
     for (const input of document.querySelectorAll("main button, #form select, #form input, #mayVanish")) input.disabled = true;
     return;
   }
+  board.guards = guards;
   form.elements.guard.replaceChildren(...guards.filter((guard) => guard.servers_answer).map(({ name }) => new Option(name, name)));
   honourLink(guards);
   nameSubject();

@@ -326,6 +326,8 @@ export const words = {
     stands: "{name}: {where}",
     searchTitle: "All orders",
     searchText: "Tries every order in which A and B can go in and read, write, and go out: until one loses money, or all have been tried.",
+    tried: "The {n} orders that were tried, as a list",
+    losing: "The order that does harm, as it happened",
     mayVanish: "the lock may be deleted once (its server forgets it)",
     find: "Find a schedule that loses money",
     searching: "… {tried} orders tried under {guard}",

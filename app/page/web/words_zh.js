@@ -326,6 +326,8 @@ export const words = {
     stands: "{name}：{where}",
     searchTitle: "所有顺序",
     searchText: "试遍 A 和 B “进入并读取、写入、退出”的所有先后顺序：直到某个顺序出现少扣，或者全部试完。",
+    tried: "列出试过的 {n} 种顺序",
+    losing: "出事的那个顺序，按发生先后",
     mayVanish: "锁 key 可以被删除一次（锁服务器丢了它）",
     find: "找出会少扣钱的顺序",
     searching: "… {guard}：已试 {tried} 种顺序",

@@ -88,6 +88,37 @@ static void the_page_finds_a_schedule_that_loses_money(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
+/* After the one above. */
+static void the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays(void **state)
+{
+    (void)state;
+    assert_true(
+        browser_await(browser, "document.querySelector('#replay .stage') !== null", PAGE_WAIT_MS));
+    assert_true(browser_is(browser,
+                           "(() => { const n = document.querySelectorAll('#replay .leaf').length;"
+                           "return n > 1 && document.getElementById('found').textContent.includes("
+                           "`in order ${n} `) && document.querySelectorAll('#replay details li')"
+                           ".length === n; })()"));
+    assert_true(browser_is(browser, "document.querySelectorAll('#replay .leaf.loses').length === 1 "
+                                    "&& document.querySelectorAll('#replay .edge.on').length === "
+                                    "document.querySelector('#replay .leaf.loses').dataset.moves"
+                                    ".length"));
+    json_decref(browser_run(browser, "document.querySelector('#replay .trace').focus();"));
+    browser_type(browser, "\ue010"); /* End */
+    assert_true(browser_is(browser, "document.querySelector('#replay .row .value').textContent === "
+                                    "'700' || document.querySelector('#replay .row .value')"
+                                    ".textContent === '800'"));
+    json_decref(browser_run(browser, "document.querySelector('#replay').scrollIntoView();"));
+    assert_true(page_picture("steps-tree", 1280, 720));
+    assert_true(page_picture("steps-tree-phone", 390, 844));
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    browser_size(browser, 1280, 720);
+    assert_true(browser_is(browser,
+                           "[...document.querySelectorAll('#replay .told')].some((line) => "
+                           "/has written/.test(line.textContent))"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
 static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
 {
     (void)state;
@@ -131,6 +162,7 @@ int main(void)
         cmocka_unit_test(without_a_lock_two_buy_the_last_piece),
         cmocka_unit_test(under_a_lock_the_second_finds_it_sold_and_cannot_try_again),
         cmocka_unit_test(the_page_finds_a_schedule_that_loses_money),
+        cmocka_unit_test(the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays),
         cmocka_unit_test(the_page_tries_all_orders_under_a_lock_and_none_loses),
         cmocka_unit_test(the_page_finds_a_schedule_that_oversells),
         cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
