@@ -263,12 +263,13 @@ static void token_of_the_environment_goes_to_services_only(void **state)
     unsetenv("SECKILL_TOKEN");
 }
 
+/* The options borrow the header. */
 static struct options parse_header(const char *header)
 {
-    char *argv[] = {
-        "loadgen-http", "http://127.0.0.1:7/x", "--header", (char[300]){0}, "--quiet", NULL};
+    static char kept[300];
+    char *argv[] = {"loadgen-http", "http://127.0.0.1:7/x", "--header", kept, "--quiet", NULL};
     struct options options;
-    snprintf(argv[3], 300, "%s", header);
+    snprintf(kept, sizeof kept, "%s", header);
     options_parse(&http, 5, argv, &options);
     return options;
 }
