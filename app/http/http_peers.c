@@ -4,10 +4,10 @@
  * An address has so many connections at most (--connections-per-address); beyond, a new one is
  * closed at once. An IPv6 client has a whole /64, so that counts as one address.
  *
- * While there are more connections than --connections, those give way that lose least: kept
- * connections between two requests, the longest idle first, then requests that have not arrived
- * whole within a second. Answers on their way, streams and requests that wait
- * for the service stay; each has its own limit.
+ * While there are more connections than --connections, those give way that lose least: those that
+ * have sent nothing within a second, then kept connections between two requests, the longest idle
+ * first, then requests that have not arrived whole within a second. Answers on their way, streams
+ * and requests that wait for the service stay; each has its own limit.
  */
 #include "hash_map.h"
 #include "http_internal.h"
@@ -109,31 +109,39 @@ void peers_end_incomplete(struct http *http, struct conn *conn, const char *why)
     conn_shutdown(http, conn);
 }
 
-/* The oldest whose request is not complete. */
-static struct conn *oldest_incomplete(const struct http *http)
+static int64_t whole_by_us(const struct http *http, const struct conn *conn)
 {
-    struct conn *inside = http->phases[PHASE_READING].first,
-                *silent = http->phases[PHASE_SILENT].first;
-    return inside == NULL || (silent != NULL && silent->due_us < inside->due_us) ? silent : inside;
+    return conn->due_us - http->limits.read_ms * 1000 + WHOLE_WITHIN_US;
+}
+
+static struct conn *next_to_go(const struct http *http, int64_t now_us)
+{
+    struct conn *silent = http->phases[PHASE_SILENT].first, *idle = http->phases[PHASE_IDLE].first,
+                *reading = http->phases[PHASE_READING].first;
+    if (silent != NULL && whole_by_us(http, silent) <= now_us)
+        return silent;
+    if (idle != NULL)
+        return idle;
+    return reading == NULL || (silent != NULL && silent->due_us < reading->due_us) ? silent
+                                                                                   : reading;
 }
 
 int64_t peers_give_way(struct http *http, int64_t now_us)
 {
-    int64_t n = too_many(http);
-    for (long left = conn_ended_max(http); n > 0; n--) {
+    long left = conn_ended_max(http);
+    for (int64_t n = too_many(http); n > 0; n--) {
+        struct conn *conn = next_to_go(http, now_us);
+        if (conn == NULL)
+            break;
         if (left-- == 0)
             return now_us;
-        struct conn *conn = http->phases[PHASE_IDLE].first;
-        if (conn != NULL) {
+        if (conn->phase == PHASE_IDLE) {
             http->metrics.gave_way++;
             conn_shutdown(http, conn);
             continue;
         }
-        if ((conn = oldest_incomplete(http)) == NULL)
-            break;
-        const int64_t due_us = conn->due_us - http->limits.read_ms * 1000 + WHOLE_WITHIN_US;
-        if (due_us > now_us)
-            return due_us;
+        if (whole_by_us(http, conn) > now_us)
+            return whole_by_us(http, conn);
         peers_end_incomplete(http, conn,
                              "all connections are taken, and this request was not complete within "
                              "a second");

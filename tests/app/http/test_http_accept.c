@@ -42,6 +42,12 @@ static bool only_ours_is_open(void *arg)
     return fixture_metric(&fixture, "seckill_http_connections_open") == 1;
 }
 
+static bool all_are_open(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_http_connections_open") == CONNECTIONS + 1;
+}
+
 static int connect_and_ask(const char *from, const char *path)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET,
@@ -108,6 +114,35 @@ static void a_dripping_request_gives_way(void **state)
     }
     for (int i = 0; i <= CONNECTIONS; i++)
         close(slow[i]);
+    assert_true(wait_until(only_ours_is_open, NULL, RAW_WAIT_MS));
+}
+
+static bool is_past(void *until_ms)
+{
+    return test_now_ms() > *(const int64_t *)until_ms;
+}
+
+/* A client that has sent nothing loses less than one that may be about to ask again. */
+static void a_silent_connection_gives_way_before_an_idle_one(void **state)
+{
+    (void)state;
+    int silent[CONNECTIONS];
+    for (int i = 0; i < CONNECTIONS; i++)
+        silent[i] = raw_connect(fixture.port);
+    assert_true(wait_until(all_are_open, NULL, RAW_WAIT_MS));
+    int64_t until_ms = test_now_ms() + 1000;
+    assert_true(wait_until(is_past, &until_ms, RAW_WAIT_MS));
+    int kept = raw_connect(fixture.port);
+    for (int i = 0; i < 2; i++) {
+        fixture_send(kept, "GET", "/livez", NULL);
+        assert_int_equal(status_within(kept, RAW_WAIT_MS), 200);
+    }
+    assert_int_equal(status_within(silent[0], RAW_WAIT_MS), 503);
+    fixture_send(kept, "GET", "/livez", NULL);
+    assert_int_equal(status_within(kept, RAW_WAIT_MS), 200);
+    for (int i = 0; i < CONNECTIONS; i++)
+        close(silent[i]);
+    close(kept);
     assert_true(wait_until(only_ours_is_open, NULL, RAW_WAIT_MS));
 }
 
@@ -217,6 +252,7 @@ int main(void)
         cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* first: no socket is closing */
         cmocka_unit_test(an_idle_connection_gives_way),
         cmocka_unit_test(a_dripping_request_gives_way),
+        cmocka_unit_test(a_silent_connection_gives_way_before_an_idle_one),
         cmocka_unit_test(waiting_requests_keep_their_connections),
     };
     const struct CMUnitTest per_address[] = {
