@@ -22,7 +22,7 @@
  *
  * Guard: a write of an item or account also tests that the row still names the guard, and has the
  * fence flag, under which it was read; a write of an order, that its item does. So nothing that was
- * read under a former guard lands after a change of the guard (db_tx_set_item()), with or without
+ * read under a former guard lands after a change of the guard (db_tx_set_...()), with or without
  * the former guard's lock. If the guard changes and changes back, an unfenced write tests neither
  * more nor less than one whose lock was lost: so who changes a guard holds the former one's lock. A
  * fence and a version keep such a write out, as each change of the guard raises the version. A
@@ -322,6 +322,8 @@ typedef struct db_setting {
     int64_t bought; /* out, with DB_REFUSED */
 } db_setting;
 db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting);
+/* The same of an account that db_tx_read_account() has locked: stores its guard and fence. */
+db_status db_tx_set_account(db_tx *tx, db_account *row, const db_setting *setting);
 
 /* Now, by the store's clock: of the machine on SQLite, of the server on PostgreSQL. There the
  * offset of the two clocks is measured when a connection opens. Unix microseconds. */

@@ -6,7 +6,7 @@
 
 /* -- resets ----------------------------------------------------------------------------------- */
 
-/* What a reset did to a row. */
+/* What a reset or a setting did to a row. */
 struct reset {
     enum db_table table;
     const char *kind, *id; /* "item", "1" */
@@ -103,19 +103,28 @@ db_status db_tx_hold_item(db_tx *tx, const char *id, db_item *ret)
     return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_hold_item(tx, id, ret) : DB_NOT_FOUND;
 }
 
-static db_ledger_row setting_row(const db_tx *tx, const db_item *row, const db_setting *setting)
+/* The row of the change, sealed: delta 0. */
+static db_ledger_row setting_row(const db_tx *tx, const struct reset *of, const db_setting *setting)
 {
     db_ledger_row ret = {.kind = DB_KIND_SETTING,
-                         .before = row->stock,
-                         .after = row->stock,
-                         .version_before = row->version,
-                         .epoch = row->epoch,
+                         .before = of->now,
+                         .after = of->now,
+                         .version_before = of->version,
+                         .epoch = of->epoch,
                          .at_us = db_tx_now_us(tx)};
-    snprintf(ret.resource, sizeof ret.resource, "item:%s", row->id);
+    snprintf(ret.resource, sizeof ret.resource, "%s:%s", of->kind, of->id);
     snprintf(ret.txn_id, sizeof ret.txn_id, "%s", setting->txn_id);
     snprintf(ret.guard, sizeof ret.guard, "%s", setting->guard_name);
     snprintf(ret.instance, sizeof ret.instance, "%s", setting->instance);
+    db_ledger_seal(&ret, of->chain);
     return ret;
+}
+
+static bool setting_ok(const db_setting *setting, int64_t version)
+{
+    return db_guard_ok(setting->former_guard) && db_guard_ok(setting->guard_name) &&
+           db_text_ok(setting->instance, DB_INSTANCE_MAX) &&
+           db_name_ok(setting->txn_id, DB_KEY_MAX) && version < INT64_MAX;
 }
 
 /* Orders of its users hold the item's row, so what they have bought stays as it is read. */
@@ -129,16 +138,19 @@ static db_status limit_allows(db_tx *tx, const db_item *row, db_setting *setting
 
 db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting)
 {
-    if (!db_item_ok(row) || !db_guard_ok(setting->former_guard) ||
-        !db_guard_ok(setting->guard_name) || !db_text_ok(setting->instance, DB_INSTANCE_MAX) ||
-        !db_name_ok(setting->txn_id, DB_KEY_MAX) || row->version == INT64_MAX)
+    if (!db_item_ok(row) || !setting_ok(setting, row->version))
         return DB_INVALID;
     db_status status = limit_allows(tx, row, setting);
     if (status != DB_OK)
         return status;
-    db_ledger_row ledger = setting_row(tx, row, setting);
     db_item now = *row;
-    db_ledger_seal(&ledger, now.chain);
+    const struct reset of = {.kind = "item",
+                             .id = now.id,
+                             .now = now.stock,
+                             .version = now.version,
+                             .epoch = now.epoch,
+                             .chain = now.chain};
+    const db_ledger_row ledger = setting_row(tx, &of, setting);
     now.version++;
     if (strcmp(now.guard, setting->former_guard) != 0) {
         now.last_fence = 0;
@@ -146,6 +158,29 @@ db_status db_tx_set_item(db_tx *tx, db_item *row, db_setting *setting)
     }
     if (status == DB_OK)
         status = tx->engine->tx_set_item(tx, &now);
+    if (status == DB_OK)
+        status = tx->engine->tx_insert(tx, TABLE_LEDGER, &ledger);
+    if (status == DB_OK)
+        *row = now;
+    return status;
+}
+
+db_status db_tx_set_account(db_tx *tx, db_account *row, const db_setting *setting)
+{
+    if (!db_account_ok(row) || !setting_ok(setting, row->version))
+        return DB_INVALID;
+    db_account now = *row;
+    const struct reset of = {.kind = "account",
+                             .id = now.id,
+                             .now = now.balance,
+                             .version = now.version,
+                             .epoch = now.epoch,
+                             .chain = now.chain};
+    const db_ledger_row ledger = setting_row(tx, &of, setting);
+    now.version++;
+    if (strcmp(now.guard, setting->former_guard) != 0)
+        now.last_fence = 0;
+    db_status status = tx->engine->tx_set_account(tx, &now);
     if (status == DB_OK)
         status = tx->engine->tx_insert(tx, TABLE_LEDGER, &ledger);
     if (status == DB_OK)

@@ -5,7 +5,8 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
- *   ... resets, terms  db_reset.c            tx_reset, tx_set_item, tx_clear_fences
+ *   ... resets, terms  db_reset.c            tx_reset, tx_set_item, tx_set_account,
+ *                                            tx_clear_fences
  *   upkeep.h           db_upkeep.c           backup, migrate, read_bite, tx_prune_bite,
  *                                            read_refusals, tx_prune_refusals
  *
@@ -110,6 +111,7 @@ typedef struct db_engine {
     /* Stores guard, price, per_user_limit, reserve_s, fence, version, last_fence and chain of a row
      * that is held. */
     db_status (*tx_set_item)(db_tx *tx, const db_item *row);
+    db_status (*tx_set_account)(db_tx *tx, const db_account *row);
     /* The most pieces that one user has in limited orders of this epoch. */
     /* Of the orders that may still change, of whatever sale of the item: clears last_fence, where
      * there is one, and raises version. */

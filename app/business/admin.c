@@ -37,7 +37,7 @@ static db_status look(struct section *section, const struct op *op, char *ret_gu
                       int64_t *ret_version)
 {
     union row_value row;
-    const bool is_item = op->kind != OP_PUT_ACCOUNT;
+    const bool is_item = !op_is_of_account(op->kind);
     db_status status = is_item ? db_read_item(section->reader, op->id, &row.item)
                                : db_read_account(section->reader, op->id, &row.account);
     *ret_version = 0;
@@ -69,10 +69,10 @@ bool admin_acquire(struct section *section, struct op *op, const struct guard *w
     struct guard *guard = guard_find(section->guards, ret_former);
     if (!guard || guard->kind != GUARD_LOCK)
         return true;
-    resource_name(resource, op->kind != OP_PUT_ACCOUNT ? "item" : "account", op->id);
+    resource_name(resource, op_is_of_account(op->kind) ? "account" : "item", op->id);
     lock_set_add(&section->locks, guard, resource);
     enum problem problem = lock_set_acquire(&section->locks, op->deadline_us);
-    if (problem == PROBLEM_UNAVAILABLE && op->kind != OP_PATCH_ITEM && wanted != guard)
+    if (problem == PROBLEM_UNAVAILABLE && !op_is_patch(op->kind) && wanted != guard)
         problem = PROBLEM_NONE;
     if (problem != PROBLEM_NONE)
         op_problem(op, problem, "%s; nothing was written", section->locks.message);

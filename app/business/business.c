@@ -39,7 +39,7 @@ static struct tasks *tasks_open(const struct section_base *base)
 
 static void put(struct section *section, struct op *op)
 {
-    if (op->kind == OP_PATCH_ITEM)
+    if (op_is_patch(op->kind))
         setting_patch(section, op);
     else
         reset_put(section, op);

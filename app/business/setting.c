@@ -17,9 +17,9 @@ struct patch {
     const char *guard; /* that the request names; NULL: none */
     char former[DB_GUARD_MAX + 1];
     db_setting setting;
-    db_item item;       /* out: as it is after the change */
-    bool refused;       /* out: the condition does not hold */
-    bool guard_changed; /* out: the lock is not that of the row's guard */
+    union row_value row; /* out: as it is after the change */
+    bool refused;        /* out: the condition does not hold */
+    bool guard_changed;  /* out: the lock is not that of the row's guard */
 };
 
 /* Returns whether the limit per user falls. No limit is higher than each. */
@@ -40,36 +40,70 @@ static bool apply(const struct patch *patch, db_item *item)
     return item->per_user_limit > 0 && (limit == 0 || item->per_user_limit < limit);
 }
 
-static db_status write_patch(db_tx *tx, void *arg)
+static void apply_to_account(const struct patch *patch, db_account *account)
+{
+    if (patch->op->fence >= 0)
+        account->fence = patch->op->fence > 0;
+    if (patch->guard)
+        snprintf(account->guard, sizeof account->guard, "%s", patch->guard);
+}
+
+/* Whether the row, as it is inside the transaction, is the one to change. */
+static bool fits(struct patch *patch, int64_t version, const char *guard)
+{
+    patch->refused = !condition_holds(&patch->op->condition, version);
+    patch->guard_changed = strcmp(guard, patch->former) != 0;
+    return !patch->refused && !patch->guard_changed;
+}
+
+static db_status write_item(db_tx *tx, void *arg)
 {
     struct patch *patch = arg;
-    db_item *item = &patch->item;
+    db_item *item = &patch->row.item;
     db_status status = db_tx_hold_item(tx, patch->op->id, item);
     if (status != DB_OK)
         return status;
-    patch->refused = !condition_holds(&patch->op->condition, item->version);
-    patch->guard_changed = strcmp(item->guard, patch->former) != 0;
-    if (patch->refused || patch->guard_changed)
+    if (!fits(patch, item->version, item->guard))
         return DB_CONFLICT;
     patch->setting.limit_falls = apply(patch, item);
     return db_tx_set_item(tx, item, &patch->setting);
 }
 
+static db_status write_account(db_tx *tx, void *arg)
+{
+    struct patch *patch = arg;
+    db_account *account = &patch->row.account;
+    db_status status = db_tx_read_account(tx, patch->op->id, true, account);
+    if (status != DB_OK)
+        return status;
+    if (!fits(patch, account->version, account->guard))
+        return DB_CONFLICT;
+    apply_to_account(patch, account);
+    return db_tx_set_account(tx, account, &patch->setting);
+}
+
 /* After an unknown outcome that is decided by now: the chain of the row is this change's. */
 static bool is_written(struct section *section, const struct patch *patch)
 {
-    db_item now;
-    return db_read_item(section->reader, patch->item.id, &now) == DB_OK &&
-           strcmp(now.chain, patch->item.chain) == 0;
+    union row_value now;
+    if (op_is_of_account(patch->op->kind))
+        return db_read_account(section->reader, patch->op->id, &now.account) == DB_OK &&
+               strcmp(now.account.chain, patch->row.account.chain) == 0;
+    return db_read_item(section->reader, patch->op->id, &now.item) == DB_OK &&
+           strcmp(now.item.chain, patch->row.item.chain) == 0;
+}
+
+static int64_t version_of(const struct patch *patch)
+{
+    return op_is_of_account(patch->op->kind) ? patch->row.account.version : patch->row.item.version;
 }
 
 static void tell(struct op *op, const struct patch *patch, db_status status, const db_error *error)
 {
-    const db_item *item = &patch->item;
     if (status == DB_NOT_FOUND)
         admin_refuse(op, 0);
     else if (status == DB_CONFLICT && patch->refused)
-        admin_refuse(op, item->version);
+        admin_refuse(op, version_of(patch));
     else if (status == DB_CONFLICT)
         op_problem(op, PROBLEM_LOCK_TIMEOUT, "the guard of %s has changed; nothing was written",
                    op->id);
@@ -77,7 +111,7 @@ static void tell(struct op *op, const struct patch *patch, db_status status, con
         op_problem(op, PROBLEM_USER_LIMIT,
                    "a user has %" PRId64 " of item %s; a limit of %" PRId64
                    " needs those orders to end first",
-                   patch->setting.bought, op->id, item->per_user_limit);
+                   patch->setting.bought, op->id, patch->row.item.per_user_limit);
     else
         op_problem(op, problem_of_store(status), "writing %s: %s: %s", op->id,
                    db_status_text(status), error->message);
@@ -87,7 +121,9 @@ static void tell(struct op *op, const struct patch *patch, db_status status, con
 static void commit(struct section *section, struct op *op, struct patch *patch)
 {
     db_error error = {.message = ""};
-    db_job job = {.work = write_patch, .arg = patch, .error = &error};
+    db_job job = {.work = op_is_of_account(op->kind) ? write_account : write_item,
+                  .arg = patch,
+                  .error = &error};
     if (lock_set_lost(&section->locks)) {
         op_problem(op, PROBLEM_LOCK_LOST, "the lock of %s was lost; nothing was written", op->id);
         return;
@@ -109,9 +145,13 @@ static void commit(struct section *section, struct op *op, struct patch *patch)
 static void answer(struct section *section, struct op *op, const struct patch *patch)
 {
     int64_t sold = 0;
-    db_status status = db_read_sold(section->reader, &patch->item, &sold);
+    if (op_is_of_account(op->kind)) {
+        answer_account(op, &patch->row.account, patch->setting.guard_name);
+        return;
+    }
+    db_status status = db_read_sold(section->reader, &patch->row.item, &sold);
     if (status == DB_OK)
-        answer_item(op, &patch->item, sold, patch->setting.guard_name);
+        answer_item(op, &patch->row.item, sold, patch->setting.guard_name);
     else
         op_problem(op, problem_of_store(status), "item %s is changed; reading what was sold: %s",
                    op->id, db_status_text(status));

@@ -192,8 +192,7 @@ static void check_head(const struct http *http, struct request *request,
     else if (head->body_bytes > HTTP_BODY_MAX)
         op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
     else if (takes_body && head->body_bytes != 0 &&
-             !(route->kind == OP_PATCH_ITEM ? framing_is_patch
-                                            : framing_is_json)(&head->content_type))
+             !(op_is_patch(route->kind) ? framing_is_patch : framing_is_json)(&head->content_type))
         op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
     else if (route->canonical != NULL)
         check_key(op, &head->idempotency_key);

@@ -26,9 +26,10 @@
 
 /* All others. GET_ITEM and all after it take no lock. */
 #define OP_OTHER_MAP(X)                                                                            \
-    X(PUT_ITEM, "put-item")       /* admin */                                                      \
-    X(PUT_ACCOUNT, "put-account") /* admin */                                                      \
-    X(PATCH_ITEM, "patch-item")   /* admin */                                                      \
+    X(PUT_ITEM, "put-item")           /* admin */                                                  \
+    X(PUT_ACCOUNT, "put-account")     /* admin */                                                  \
+    X(PATCH_ITEM, "patch-item")       /* admin */                                                  \
+    X(PATCH_ACCOUNT, "patch-account") /* admin */                                                  \
     X(GET_ITEM, "get-item")                                                                        \
     X(GET_ACCOUNT, "get-account")                                                                  \
     X(GET_ORDER, "get-order")                                                                      \
@@ -71,6 +72,16 @@ enum op_point {
         OP_POINT_COUNT
 };
 
+static inline bool op_is_patch(enum op_kind kind)
+{
+    return kind == OP_PATCH_ITEM || kind == OP_PATCH_ACCOUNT;
+}
+/* Of an OP_PUT_* or OP_PATCH_*. */
+static inline bool op_is_of_account(enum op_kind kind)
+{
+    return kind == OP_PUT_ACCOUNT || kind == OP_PATCH_ACCOUNT;
+}
+
 enum { OP_UNCHANGED = -1 }; /* a number that a PATCH does not have */
 
 struct answer {
@@ -109,7 +120,7 @@ struct op {
     int64_t amount;            /* quantity, signed amount, delta, stock, balance */
     char after[DB_ID_MAX + 1]; /* lists: where the page begins, as the page before has it; "" */
     int64_t limit;             /* lists: rows at most */
-    /* OP_PUT_* and OP_PATCH_ITEM, otherwise unused */
+    /* OP_PUT_* and OP_PATCH_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];
     int8_t fence;               /* -1: the service's default */

@@ -57,9 +57,10 @@
     "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
     " ORDER BY resource, epoch, version_before, id"
 
-/* Movements of money: all rows but those of stock. ";" follows ":". */
+/* Movements of money: all rows but those of stock, and of terms that changed. ";" follows ":". */
 #define AUDIT_MONEY_SQL                                                                            \
-    "SELECT " LEDGER_COLUMNS " FROM ledger WHERE resource < 'item:' OR resource >= 'item;'"        \
+    "SELECT " LEDGER_COLUMNS " FROM ledger WHERE (resource < 'item:' OR resource >= 'item;')"      \
+    " AND NOT (kind = 'setting' AND delta = 0)"                                                    \
     " ORDER BY txn_id, id"
 
 /* Orders whose state and whose money differ. The sum in two halves, as SQLite's sum() fails beyond

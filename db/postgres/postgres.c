@@ -110,6 +110,7 @@ const db_engine db_engine_postgres = {
     .tx_hold_epoch = pg_hold_epoch,
     .tx_hold_item = pg_hold_item,
     .tx_set_item = pg_set_item,
+    .tx_set_account = pg_set_account,
     .tx_clear_fences = pg_clear_fences,
     .tx_most_bought = pg_most_bought,
     .tx_put = pg_put,

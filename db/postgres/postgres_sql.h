@@ -147,6 +147,9 @@
     X(SET_ITEM, "ttiiiiiit",                                                                       \
       "UPDATE items SET guard = $2, price = $3, per_user_limit = $4, reserve_s = $5, fence = $6,"  \
       " version = $7, last_fence = $8, chain = $9 WHERE id = $1")                                  \
+    X(SET_ACCOUNT, "ttiiit",                                                                       \
+      "UPDATE accounts SET guard = $2, fence = $3, version = $4, last_fence = $5, chain = $6"      \
+      " WHERE id = $1")                                                                            \
     X(CLEAR_FENCES, "t",                                                                           \
       "UPDATE orders SET last_fence = 0, version = version + 1"                                    \
       " WHERE item_id = $1 AND state <= 1 AND last_fence > 0")                                     \

@@ -156,6 +156,14 @@ db_status pg_set_item(db_tx *tx, const db_item *row)
     return tx_write(tx, SQL_SET_ITEM, values, VALUE_COUNT(values), false);
 }
 
+db_status pg_set_account(db_tx *tx, const db_account *row)
+{
+    const struct value values[] = {VALUE_TEXT(row->id),        VALUE_TEXT(row->guard),
+                                   VALUE_INT(row->fence),      VALUE_INT(row->version),
+                                   VALUE_INT(row->last_fence), VALUE_TEXT(row->chain)};
+    return tx_write(tx, SQL_SET_ACCOUNT, values, VALUE_COUNT(values), false);
+}
+
 db_status pg_clear_fences(db_tx *tx, const char *item_id)
 {
     const struct value values[] = {VALUE_TEXT(item_id)};

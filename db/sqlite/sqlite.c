@@ -160,6 +160,7 @@ const db_engine db_engine_sqlite = {
     .tx_hold_epoch = sqlite_hold_epoch,
     .tx_hold_item = sqlite_hold_item,
     .tx_set_item = sqlite_set_item,
+    .tx_set_account = sqlite_set_account,
     .tx_clear_fences = sqlite_clear_fences,
     .tx_most_bought = sqlite_most_bought,
     .tx_put = sqlite_put,

@@ -308,6 +308,7 @@ db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch,
                             const char *item_guard);
 db_status sqlite_hold_item(db_tx *tx, const char *id, db_item *ret);
 db_status sqlite_set_item(db_tx *tx, const db_item *row);
+db_status sqlite_set_account(db_tx *tx, const db_account *row);
 db_status sqlite_clear_fences(db_tx *tx, const char *item_id);
 db_status sqlite_most_bought(db_tx *tx, const db_item *item, int64_t *ret_quantity);
 db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row,

@@ -166,6 +166,18 @@ db_status sqlite_set_item(db_tx *tx, const db_item *row)
                : status;
 }
 
+db_status sqlite_set_account(db_tx *tx, const db_account *row)
+{
+    const struct value values[] = {VALUE_TEXT(row->id),        VALUE_TEXT(row->guard),
+                                   VALUE_INT(row->fence),      VALUE_INT(row->version),
+                                   VALUE_INT(row->last_fence), VALUE_TEXT(row->chain)};
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    return status == DB_OK
+               ? conn_run(conn, conn_bind(conn, SQL_SET_ACCOUNT, values, VALUE_COUNT(values)))
+               : status;
+}
+
 db_status sqlite_clear_fences(db_tx *tx, const char *item_id)
 {
     const struct value values[] = {VALUE_TEXT(item_id)};

@@ -34,6 +34,7 @@ static const struct question questions[] = {
     {"POST", "/v1/orders/{}/refund", NULL, "redis-token", true},
     {"PATCH", "/v1/items/{}", "{\"price\":7}", "redis-token", true},
     {"PUT", "/v1/accounts/{}", "{\"balance\":7}", "redis-token", false},
+    {"PATCH", "/v1/accounts/{}", "{\"fence\":true}", "redis-token", false},
     {"GET", "/v1/accounts/{}", NULL, "redis-token", false},
     {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "redis-token", false},
     {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "sql-row", false},

@@ -33,6 +33,7 @@ static const struct row rows[] = {
     {"POST", "/v1/orders/{}/refund", "", 401, 403, 403, 409}, /* not paid yet */
     {"PUT", "/v1/accounts/{}", "{\"balance\":1000}", 401, 403, 403, 201},
     {"GET", "/v1/accounts/{}", NULL, 401, 200, 404, 200},
+    {"PATCH", "/v1/accounts/{}", "{\"fence\":true}", 401, 403, 403, 428}, /* no condition */
     {"POST", "/v1/accounts/{}/reset", "{\"balance\":1000}", 401, 403, 403, 404},
     {"POST", "/v1/accounts/{}/transactions", "{\"amount\":1}", 401, 403, 403, 201},
     {"POST", "/v1/transfers", "{\"from\":\"ann\",\"to\":\"bob\",\"amount\":1}", 401, 403, 403, 201},

@@ -1,5 +1,5 @@
-/* A PATCH changes the terms of an item, and its sale goes on. On both engines, and with two
- * instances on one PostgreSQL. */
+/* A PATCH changes the terms of an item or an account, and the sale goes on. On both engines, and
+ * with two instances on one PostgreSQL. */
 #include "places.h"
 
 /* A price and a guard change while the sale goes on: no order is lost, and none is sold twice. */
@@ -81,12 +81,44 @@ static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
     }
 }
 
+/* The guard of an account changes while money comes in. */
+static void an_accounts_guard_changes_and_its_balance_stays(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "mutex"};
+    for (size_t p = 0; p < PLACES; p++) {
+        const int port = places[p].ports[0];
+        const char *const path = "/v1/accounts/payer";
+        assert_int_equal(ask(port, "PUT", path, NULL, "{\"balance\":100}"), 201);
+        struct client client = {.port = port, .fd = -1};
+        for (int i = 0; i < 4; i++) {
+            char over[64], body[96], key[32];
+            snprintf(over, sizeof over, "If-Match: \"%d\"", 1 + 2 * i);
+            snprintf(body, sizeof body, "{\"guard\":\"%s\"}", guards[i]);
+            assert_int_equal(ask(port, "PATCH", path, over, body), 200);
+            assert_int_equal(ask(port, "PATCH", path, over, body), 412); /* again */
+            assert_int_equal(client_number(port, path, "balance"), 100 + i);
+            snprintf(key, sizeof key, "payer-%d", i);
+            client_call(&client, "POST", "/v1/accounts/payer/transactions", key, "{\"amount\":1}",
+                        SHOP_WAIT_MS, &reply);
+            assert_int_equal(reply.status, 201);
+        }
+        client_close(&client);
+        assert_int_equal(client_number(port, path, "version"), 9);
+        assert_int_equal(ask(port, "PATCH", path, "X-None: 1", "{}"), 428);
+        assert_int_equal(ask(port, "PATCH", path, "If-Match: \"9\"", "{\"price\":1}"), 400);
+        assert_int_equal(ask(port, "PATCH", "/v1/accounts/none", "If-Match: \"1\"", "{}"), 412);
+        assert_true(shop_audit_ok(port));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
         cmocka_unit_test(a_limit_falls_to_what_its_users_have),
         cmocka_unit_test(a_limit_that_comes_later_leaves_the_audit_clean),
+        cmocka_unit_test(an_accounts_guard_changes_and_its_balance_stays),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -88,10 +88,10 @@ void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guar
     }
 }
 
-/* The version of an item; 0: not known. */
-static int64_t version_of(const char *id)
+/* The version of an item or account; 0: not known. */
+static int64_t version_of(bool item, const char *id)
 {
-    struct op op = {.kind = OP_GET_ITEM};
+    struct op op = {.kind = item ? OP_GET_ITEM : OP_GET_ACCOUNT};
     snprintf(op.id, sizeof op.id, "%s", id);
     struct sim_instance *instance = sim_instance_any();
     struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
@@ -102,9 +102,9 @@ static int64_t version_of(const char *id)
     return version;
 }
 
-bool sim_patch(const char *id, const char *guard)
+bool sim_patch(bool item, const char *id, const char *guard)
 {
-    struct op op = {.kind = OP_PATCH_ITEM,
+    struct op op = {.kind = item ? OP_PATCH_ITEM : OP_PATCH_ACCOUNT,
                     .price = OP_UNCHANGED,
                     .per_user_limit = OP_UNCHANGED,
                     .reserve_s = OP_UNCHANGED};
@@ -112,13 +112,13 @@ bool sim_patch(const char *id, const char *guard)
     snprintf(op.guard, sizeof op.guard, "%s", guard);
     bool done = false;
     for (int i = 0; i < PATCHES_MAX && !done; i++) {
-        op.condition =
-            (struct condition){.kind = CONDITION_ONE_OF, .n = 1, .versions = {version_of(id)}};
+        op.condition = (struct condition){
+            .kind = CONDITION_ONE_OF, .n = 1, .versions = {version_of(item, id)}};
         struct sim_instance *instance = sim_instance_any();
         struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
         done = told && told->op.answer.status == 200;
         if (done && told->op.answer.version != op.condition.versions[0] + 1)
-            sim_broken("item %s was changed over version %lld, and has version %lld", id,
+            sim_broken("%s was changed over version %lld, and has version %lld", id,
                        (long long)op.condition.versions[0], (long long)told->op.answer.version);
         if (told && told->op.answer.problem == PROBLEM_CHANGED)
             sim_count(SIM_CHANGED);

@@ -202,9 +202,9 @@ static void *change_guard(void *arg)
     char id[16];
     (void)arg;
     snprintf(id, sizeof id, item ? "%u" : "u%u", sim_below(item ? is->items : is->accounts));
-    if (item && sim_one_in(2)) {
-        if (sim_patch(id, sim_one_in(3) ? is->guard : is->other_guard)) {
-            sim_tell("item %s goes on under another guard", id);
+    if (sim_one_in(2)) {
+        if (sim_patch(item, id, sim_one_in(3) ? is->guard : is->other_guard)) {
+            sim_tell("%s %s goes on under another guard", item ? "item" : "account", id);
             sim_count(SIM_GUARD_PATCHED);
         }
         return NULL;

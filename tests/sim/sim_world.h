@@ -82,9 +82,9 @@ bool sim_may_be_pruned(const struct sim_deal *deal);
 bool sim_refusal_may_go(const struct sim_deal *deal);
 /* Asks an operator's question until it is answered with 2xx. */
 void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard);
-/* A PATCH of an item's guard, over the version that a GET shows; a few times, if others change it.
- * False: it was not to be done. */
-bool sim_patch(const char *id, const char *guard);
+/* A PATCH of the guard of an item or account, over the version that a GET shows; a few times, if
+ * others change it. False: it was not to be done. */
+bool sim_patch(bool item, const char *id, const char *guard);
 
 /* Makes a lock free whoever holds it, as a lock server that forgets. resource: "item:1". */
 void sim_free_lock(const char *resource);
