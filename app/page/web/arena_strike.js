@@ -62,8 +62,8 @@ async function caught(fault, tile, key) {
   Object.assign(tile, { held: { key, at, version }, note });
   tile.tell("held");
   if (fault !== "flush") return undefined;
-  const { was_held } = await ask(`/v1/lab/locks/${tile.resource}`, { method: "DELETE" });
-  return tile.tell(was_held ? "deleted" : "noLock");
+  const answer = await ask(`/v1/lab/locks/${tile.resource}`, { method: "DELETE" }).catch(() => null);
+  return tile.tell(answer === null ? "notDeleted" : answer.was_held ? "deleted" : "noLock");
 }
 
 // Who is held goes on when another has written, or when nobody can be expected to. The page looks at

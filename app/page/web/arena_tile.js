@@ -83,7 +83,8 @@ export class Tile {
   }
 
   cost() {
-    const { accepted_per_s, service_us } = this.report;
-    return text("cost", { rate: Math.round(accepted_per_s), p90: service_us.p90 === null ? "–" : duration(service_us.p90), max: service_us.max === null ? "–" : duration(service_us.max) });
+    const { accepted_per_s, service_us: { p90, max } } = this.report;
+    const shown = (us) => (us === null ? "–" : duration(us).replace(" ", "\u00a0")); // a line does not end before the unit
+    return text("cost", { rate: Math.round(accepted_per_s), p90: shown(p90), max: shown(max) });
   }
 }

@@ -17,7 +17,7 @@ static void without_a_fault_what_excludes_in_one_process_only_oversells(void **s
 {
     (void)state;
     browser_size(browser, 1280, 900);
-    assert_true(arena_run("fault=none"));
+    assert_true(arena_run("fault=none&buyers=90&stock=60"));
     assert_int_equal(arena_contradictions(), 0);
     assert_true(browser_is(browser, TILE_IS("none", "bad")));
     assert_true(browser_is(browser, TILE_IS("mutex", "bad")));
@@ -59,7 +59,7 @@ static void a_paused_holder_loses_an_update_unless_there_is_a_fence(void **state
 static void a_page_loaded_again_shows_the_run_to_its_end(void **state)
 {
     (void)state;
-    assert_true(page_go("/web/arena.html?lang=en&buyers=600&stock=500"));
+    assert_true(page_go("/web/arena.html?lang=en&buyers=300&stock=250"));
     page_click("#start");
     assert_true(browser_await(browser, TILE_IS("redis-token", "running"), PAGE_WAIT_MS));
     /* beside it the page of sales shows none of its sales, and starts none */
