@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_AT_ONCE_US = 100000, PATIENCE_US = 60000000, HEALED_US = 120000000, PATCHES_MAX = 5 };
+enum {
+    ANSWER_AT_ONCE_US = 100000,
+    PATIENCE_US = 60000000,
+    HEALED_US = 120000000,
+    PATCHES_MAX = 5,
+    QUIET_US = 2000000 /* where nothing goes wrong, an answer comes within a tenth of it */
+};
 
 /* One sending of a deal. Its memory stays: the instance may still have it. */
 struct attempt {
@@ -176,8 +182,12 @@ static void ask_once(struct sim_deal *deal)
         sim_count(SIM_TWICE);
     sim_tell("%s asks i%d: %s %s %s %lld", deal->key, instance->number, event_kind_text(deal->kind),
              deal->id, deal->other, (long long)deal->amount);
+    const int64_t asked_us = sim_now_us();
     struct attempt *told = ask(instance, &op, draw_patience_us());
     deal->asking--;
+    if (sim_world.is.n_faults == 0 && sim_now_us() > asked_us + QUIET_US)
+        sim_broken("%s had no answer for %d s, and nothing went wrong", deal->key,
+                   QUIET_US / 1000000);
     if (!told) {
         sim_count(SIM_GAVE_UP);
         return;

@@ -8,19 +8,19 @@ enum { AS_LONG_AS_US = 400000 };
 
 /* -- the net ---------------------------------------------------------------------------------- */
 
+/* The kind that was drawn, and perhaps others that exist in this run: an answer is lost while a
+ * message is late. */
 static void spoil_net(enum sim_event kind)
 {
     struct sim_net_faults faults = {0};
-    uint32_t one_in = 2u << sim_below(6);
-    if (kind == SIM_NET_CUT)
-        faults.cut_before = one_in;
-    else if (kind == SIM_NET_LOST)
-        faults.cut_after = one_in;
-    else if (kind == SIM_NET_SILENT)
-        faults.silent = one_in;
-    else
-        faults.late = one_in;
-    sim_tell("of the packets, one in %u meets: %s", one_in, sim_event_texts[kind]);
+    uint32_t *const of[] = {&faults.cut_before, &faults.cut_after, &faults.late, &faults.silent};
+    for (int i = 0; i < 4; i++) {
+        const enum sim_event each = (enum sim_event)(SIM_NET_CUT + i);
+        if (each != kind && !(sim_world.is.faults[each] && sim_one_in(3)))
+            continue;
+        *of[i] = 2u << sim_below(6);
+        sim_tell("of the packets, one in %u meets: %s", *of[i], sim_event_texts[each]);
+    }
     sim_net_faults(&faults);
     sim_sleep_us(1000 + sim_below(AS_LONG_AS_US));
     sim_net_faults(&(struct sim_net_faults){.late = 0});
