@@ -14,6 +14,20 @@
 
 static char *axe; /* its source: the Makefile has put it into the build folder */
 
+/* Takes a list of what is wrong. */
+static inline void assert_nothing(json_t *wrong)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(wrong, i, one)
+    {
+        fprintf(stderr, "%s\n", json_string_value(one));
+    }
+    const size_t n = json_array_size(wrong);
+    json_decref(wrong);
+    assert_int_equal(n, 0);
+}
+
 /* What axe-core finds wrong with the page as it stands. */
 static inline size_t looks_findings_here(const char *page, int width, bool dark)
 {

@@ -38,19 +38,6 @@ static int64_t count(const char *selector)
     "  .map(({ dataset }) => Number(dataset.k)).sort((a, b) => a - b);"                            \
     "const lines = player.lines.flatMap((line, k) => line.hidden ? [] : [k]);"
 
-static void assert_nothing(json_t *wrong)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(wrong, i, one)
-    {
-        fprintf(stderr, "%s\n", json_string_value(one));
-    }
-    const size_t n = json_array_size(wrong);
-    json_decref(wrong);
-    assert_int_equal(n, 0);
-}
-
 static void assert_yes(const char *script)
 {
     json_t *answer = browser_run(browser, script);

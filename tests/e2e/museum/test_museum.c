@@ -104,19 +104,6 @@ static void a_lesson_that_has_become_untrue_makes_no_site(void **state)
     "    press('ArrowLeft'); }"                                                                    \
     "  return wrong; };"
 
-static void assert_nothing(json_t *wrong)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(wrong, i, one)
-    {
-        fprintf(stderr, "%s\n", json_string_value(one));
-    }
-    const size_t n = json_array_size(wrong);
-    json_decref(wrong);
-    assert_int_equal(n, 0);
-}
-
 static void each_scene_steps_on_and_back_to_the_same_pictures(void **state)
 {
     (void)state;
