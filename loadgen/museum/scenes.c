@@ -115,7 +115,7 @@ const struct scene scenes[] = {
      .outcome = "unsafe",
      .beats = {BEAT("A", "read", "read"),
                BEAT("store", "A's COMMIT is held, its connection is gone", "held"),
-               BEAT("A", "lock.released", "released"),
+               BEAT("A", "lock.release", "released"),
                {"B", "read", "same", BEAT_SAME_VALUE, 0},
                BEAT("store", "no transaction is open", "lands"),
                {"B", "committed", "b-writes", BEAT_OTHER_VALUE, 0},

@@ -99,12 +99,37 @@ static void another_outcome_is_not_told(void **state)
     assert_non_null(strstr(message, "safe"));
 }
 
+/* On a busy machine B has the lock, and has read, before A's thread notes that its release is done.
+ */
+static void a_release_that_is_noted_late_is_told_too(void **state)
+{
+    const struct scene *scene = scenes;
+    struct bound bound;
+    json_t *timeline = json_array();
+    (void)state;
+    while (strcmp(scene->id, "unknown") != 0)
+        scene++;
+    event(timeline, "A", "read", 1000, 7);
+    event(timeline, "store", "A's COMMIT is held, its connection is gone", -1, 0);
+    event(timeline, "A", "lock.release", -1, 0);
+    event(timeline, "B", "lock.acquired", -1, 0);
+    event(timeline, "B", "read", 1000, 8);
+    event(timeline, "A", "lock.released", -1, 0);
+    event(timeline, "store", "no transaction is open", -1, 0);
+    event(timeline, "B", "committed", 700, 8);
+    event(timeline, "A", "answer 201", -1, 0);
+    json_t *record = record_of(timeline);
+    assert_int_equal(scene_bind(scene, record, &bound, message), 0);
+    json_decref(record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_beat_has_its_event),
         cmocka_unit_test(a_sequential_run_is_not_told_as_a_race),
         cmocka_unit_test(a_newer_fence_is_not_late),
+        cmocka_unit_test(a_release_that_is_noted_late_is_told_too),
         cmocka_unit_test(what_never_happens_must_not_happen),
         cmocka_unit_test(another_outcome_is_not_told),
     };
