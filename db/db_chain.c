@@ -7,58 +7,33 @@
  */
 #include "columns.h"
 
+#include <assert.h>
 #include <nettle/sha2.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 20 }; /* "-9223372036854775808" */
-
-/* Called for each column of each row, so without a format, and with few calls of the hash. */
-struct text {
-    struct sha256_ctx sha;
-    size_t length; /* of what waits in bytes */
-    char bytes[1024];
+enum {
+    DIGITS_MAX = 20, /* "-9223372036854775808" */
+    TEXT_MAX = DB_HASH_LENGTH + sizeof(db_ledger_row) + ROW_COLUMNS_MAX * (DIGITS_MAX + 1)
 };
 
-static void hash_bytes(struct text *text)
+static char *add_text(char *end, const char *text)
 {
-    sha256_update(&text->sha, text->length, (const uint8_t *)text->bytes);
-    text->length = 0;
+    end = stpcpy(end, text);
+    *end++ = '\n';
+    return end;
 }
 
-static void add_bytes(struct text *text, const char *bytes, size_t length)
+/* Without a format: each row has many numbers. */
+static char *add_number(char *end, int64_t number)
 {
-    while (length > 0) {
-        const size_t room = sizeof text->bytes - text->length;
-        const size_t n = length < room ? length : room;
-        memcpy(text->bytes + text->length, bytes, n);
-        text->length += n;
-        bytes += n;
-        length -= n;
-        if (text->length == sizeof text->bytes)
-            hash_bytes(text);
-    }
-}
-
-static void add_line(struct text *text, const char *line, size_t length)
-{
-    add_bytes(text, line, length);
-    add_bytes(text, "\n", 1);
-}
-
-static void add_value(struct text *text, const struct value *value)
-{
-    char digits[DIGITS_MAX], *at = digits + DIGITS_MAX;
-    if (value->text) {
-        add_line(text, value->text, strlen(value->text));
-        return;
-    }
-    uint64_t rest = value->number < 0 ? -(uint64_t)value->number : (uint64_t)value->number;
+    char digits[DIGITS_MAX + 1] = "", *at = digits + DIGITS_MAX;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
     do
         *--at = (char)('0' + rest % 10);
     while ((rest /= 10) > 0);
-    if (value->number < 0)
+    if (number < 0)
         *--at = '-';
-    add_line(text, at, (size_t)(digits + DIGITS_MAX - at));
+    return add_text(end, at);
 }
 
 static void put_hex(const uint8_t *digest, char ret[DB_HASH_LENGTH + 1])
@@ -73,17 +48,17 @@ static void put_hex(const uint8_t *digest, char ret[DB_HASH_LENGTH + 1])
 
 void db_ledger_hash(const db_ledger_row *row, const char *predecessor, char ret[DB_HASH_LENGTH + 1])
 {
-    struct text text;
+    assert(strlen(predecessor) <= DB_HASH_LENGTH);
+    char text[TEXT_MAX], *end = add_text(text, predecessor);
     struct value values[ROW_COLUMNS_MAX];
+    struct sha256_ctx sha;
     uint8_t digest[SHA256_DIGEST_SIZE];
     size_t n = row_values(&new_ledger_type, row, values);
-    sha256_init(&text.sha);
-    text.length = 0;
-    add_line(&text, predecessor, strlen(predecessor));
     for (size_t i = 0; i + 1 < n; i++) /* the hash comes last */
-        add_value(&text, &values[i]);
-    hash_bytes(&text);
-    sha256_digest(&text.sha, sizeof digest, digest);
+        end = values[i].text ? add_text(end, values[i].text) : add_number(end, values[i].number);
+    sha256_init(&sha);
+    sha256_update(&sha, (size_t)(end - text), (const uint8_t *)text);
+    sha256_digest(&sha, sizeof digest, digest);
     put_hex(digest, ret);
 }
 

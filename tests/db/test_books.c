@@ -259,12 +259,14 @@ static db_ledger_row widest_row(int64_t number)
 static void the_hash_has_all_of_the_widest_row(void **state)
 {
     static const int64_t numbers[] = {INT64_MIN, INT64_MIN + 1, -10, -1, 0, 9, 10, INT64_MAX};
-    char before[2049] = "", text[4096], told[DB_HASH_LENGTH + 1], hash[DB_HASH_LENGTH + 1];
+    char before[DB_HASH_LENGTH + 1] = "", text[4096], told[DB_HASH_LENGTH + 1],
+                                 hash[DB_HASH_LENGTH + 1];
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const long long n = numbers[i];
         const db_ledger_row row = widest_row(n);
-        memset(before, 'y', i * 256); /* so the row begins at other places of the text */
+        if (i > 0)
+            FILL(before); /* the first row of a chain has none */
         snprintf(text, sizeof text,
                  "%s\\n%s\\n%lld\\n%s\\n%lld\\n%lld\\n%lld\\n%lld\\n%lld\\n%s\\n%s\\n%s\\n%s\\n%s"
                  "\\n%s\\n%s\\n%lld\\n",
