@@ -77,13 +77,14 @@ static void a_lease_that_ended_ends_again_when_a_move_is_taken_back(void **state
     MOVE("A", "checked");
     WORLD("holder", "free");
     assert_moves("A the lease ends");
-    MOVE("B", "decided");
+    MOVES("B", "decided", "committed");
     browser_type(browser, "\ue003"); /* Backspace */
-    assert_moves("A the lease ends");
+    assert_moves("A the lease ends B");
     STATE("A", "held");
-    STATE("B", "idle");
-    WORLD("holder", "free");
-    assert_count("Moves: 1.");
+    STATE("B", "held");
+    WORLD("holder", "B");
+    WORLD("value", "1,000");
+    assert_count("Moves: 2.");
 }
 
 static void of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tried(void **state)
