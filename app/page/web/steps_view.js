@@ -127,6 +127,7 @@ function drawMoves(board, exercise) {
   const { list, replays } = board.moves, count = countOf(board, exercise);
   if ($("count").textContent !== count) $("count").textContent = count;
   $("back").disabled = replays || !list.length;
+  for (const button of $("moves").querySelectorAll("button")) button.disabled = replays;
   const shown = list.map(nameOfMove);
   if ([...$("moves").children].map((made) => made.textContent).join() === shown.join()) return;
   $("moves").replaceChildren(...shown.map((name, k) => {

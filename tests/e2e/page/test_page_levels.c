@@ -58,6 +58,8 @@ static void a_move_is_taken_back_on_a_new_row_and_another_is_made(void **state)
     assert_moves("A B A B A");
     STATE("B", "held");
     WORLD("value", "700");
+    assert_true(browser_await(browser, "!document.getElementById('back').disabled",
+                              PAGE_WAIT_MS)); /* the moves before it have been made again */
     page_click("#moves li:nth-child(2) button");
     assert_moves("A");
     STATE("A", "held");
