@@ -71,7 +71,7 @@ const struct config_key config_keys[] = {
     {"key-retention-s", CONFIG_NUMBER, AT(key_retention_s), 0, 3155760000, "604800",
      "the answers of idempotency keys are kept so long; 0: for ever"},
     {"refusals-max", CONFIG_NUMBER, AT(refusals_max), 1, 1000000000, "100000",
-     "of them so many refusals at most; older ones may be decided anew"},
+     "stored refusals at most; the oldest go first and may be decided anew"},
     {"close-orders-ms", CONFIG_NUMBER, AT(close_orders_ms), 10, 3600000, "5000",
      "period of the task that closes unpaid orders"},
 };

@@ -47,8 +47,9 @@ static const struct command commands[] = {
      "balance changes under several guards, prints the verdicts and stops everything.\v"
      "Example:\n  loadgen demo --html report.html\n" LOAD_NOTES,
      &options_demo_argp, demo_run},
-    {"serve", "a service to play with, with a private Redis",
-     "Starts the service with a private Redis and a sample item and account; Ctrl-C stops it all.\v"
+    {"serve", "a service to play with, with private Redis servers",
+     "Starts three private Redis and two instances of the service, with a sample item and account; "
+     "Ctrl-C stops them all.\v"
      "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
      &options_serve_argp, serve_run},
     {"check", "the checkers on a history that a run has written",
@@ -77,7 +78,7 @@ static const struct command commands[] = {
      "  done\n"
      "  loadgen compare $pairs\n",
      &options_compare_argp, compare_command},
-    {"levels", "all schedules of the exercises, each run on the real service",
+    {"levels", "all schedules of the levels, each run on the real service",
      "Starts the service with a private Redis. Moves the requests of each level in every order "
      "that "
      "can happen, and records each run with its ledger rows. 'loadgen site' makes a game of it.\v"

@@ -97,7 +97,8 @@ static void greet(const struct options *options, const struct sandbox_server *se
 {
     printf("Open %s/ in a browser: the live page (the service's log: %s)\n\n"
            "Step through a lost update: %s/web/steps.html\n"
-           "All guards at once, and one fault for all of them: %s/web/arena.html\n"
+           "Every guard whose server runs, at once, and one fault for all of them:\n"
+           "  %s/web/arena.html\n"
            "Buy one piece of item 1:\n"
            "  curl -s %s/v1/items/1/orders -H 'Content-Type: application/json' \\\n"
            "    -H 'Idempotency-Key: my-first-order' -d '{\"user_id\":\"u42\",\"quantity\":1}'\n"

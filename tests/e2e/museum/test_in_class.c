@@ -2,13 +2,13 @@
  * window, stands in a frame, and saves what it shows. All from files. */
 #include "museum_looks.h"
 #include "museum_rig.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <cmocka.h>
 
 static struct browser *const browser = &museum.browser;
@@ -281,14 +281,23 @@ static bool read_file(const char *name, char *text, size_t size)
     return text[0] != '\0';
 }
 
+struct saved {
+    const char *name;
+    char *text;
+    size_t size;
+};
+
+static bool is_saved(void *arg)
+{
+    const struct saved *file = arg;
+    return read_file(file->name, file->text, file->size);
+}
+
 /* Waits until the browser has saved it. */
 static void await_file(const char *name, char *text, size_t size)
 {
-    for (int waited = 0; !read_file(name, text, size); waited += 50) {
-        if (waited > MUSEUM_WAIT_MS)
-            fail_msg("%s was not saved", name);
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
+    if (!wait_until(is_saved, &(struct saved){name, text, size}, MUSEUM_WAIT_MS))
+        fail_msg("%s was not saved", name);
 }
 
 static void a_moment_is_saved_as_it_is_in_light_colours(void **state)
