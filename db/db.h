@@ -308,7 +308,9 @@ db_status db_tx_move_order(db_tx *tx, db_order *row, const char *item_guard, db_
                            db_order_state to);
 
 /* Reads an item that db_tx_set_item() is to change. Nobody else writes it, or an order of it, until
- * the transaction ends. */
+ * the transaction ends. It, or the reset of an item, is the first of its transaction: PostgreSQL
+ * then reads at "read committed", so that the fence of an order that it waited for is cleared, too.
+ */
 db_status db_tx_hold_item(db_tx *tx, const char *id, db_item *ret);
 /* A held row: stores its guard, price, per_user_limit, reserve_s and fence. Raises version, clears
  * last_fence if `former_guard`, which it had, is another one, and writes a ledger row of kind

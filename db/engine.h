@@ -112,10 +112,10 @@ typedef struct db_engine {
      * that is held. */
     db_status (*tx_set_item)(db_tx *tx, const db_item *row);
     db_status (*tx_set_account)(db_tx *tx, const db_account *row);
-    /* The most pieces that one user has in limited orders of this epoch. */
     /* Of the orders that may still change, of whatever sale of the item: clears last_fence, where
      * there is one, and raises version. */
     db_status (*tx_clear_fences)(db_tx *tx, const char *item_id);
+    /* The most pieces that one user has in limited orders of this epoch. */
     db_status (*tx_most_bought)(db_tx *tx, const db_item *item, int64_t *ret_quantity);
     /* Items, accounts and orders. */
     db_status (*tx_put)(db_tx *tx, enum db_table table, const struct new_value *row,

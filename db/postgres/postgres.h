@@ -205,6 +205,10 @@ void pg_run(db *db, db_job *jobs, size_t n);
 db_status pg_settle(db *db, const db_commit_id *commit, int64_t wait_ms, db_error *error);
 /* Gives the transaction's connection, BEGIN queued. Returns its trouble. */
 db_status tx_session(db_tx *tx, struct session **ret);
+/* As tx_session(), for a transaction that begins by holding an item: at "read committed", whatever
+ * the level of the store. Above it the snapshot is older than the lock, and CLEAR_FENCES would miss
+ * a fence that was committed meanwhile. */
+db_status tx_session_to_hold(db_tx *tx, struct session **ret);
 /* Runs a write without results. expects_one: it must change one row. DB_REFUSED: it did not. A
  * pipelined write returns DB_OK at first. */
 db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, size_t n,

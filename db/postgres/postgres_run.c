@@ -17,14 +17,24 @@ enum { BACK_OFF_US_MIN = 200, BACK_OFF_US_MAX = 20000 };
 
 /* -- inside ----------------------------------------------------------------------------------- */
 
-db_status tx_session(db_tx *base, struct session **ret)
+static db_status begin(db_tx *base, enum postgres_sql how, struct session **ret)
 {
     struct pg_tx *tx = (struct pg_tx *)base;
     if (!tx->begun)
-        session_queue(tx->session, SQL_BEGIN_WRITE, NULL, 0, false);
+        session_queue(tx->session, how, NULL, 0, false);
     tx->begun = true;
     *ret = tx->session;
     return tx->session->trouble.status;
+}
+
+db_status tx_session(db_tx *tx, struct session **ret)
+{
+    return begin(tx, SQL_BEGIN_WRITE, ret);
+}
+
+db_status tx_session_to_hold(db_tx *tx, struct session **ret)
+{
+    return begin(tx, SQL_BEGIN_HOLD, ret);
 }
 
 db_status tx_write(db_tx *base, enum postgres_sql sql, const struct value *args, size_t n,

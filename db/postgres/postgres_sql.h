@@ -51,6 +51,7 @@
 
 #define POSTGRES_SQL_MAP(X)                                                                        \
     X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
+    X(BEGIN_HOLD, "", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")                           \
     X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
     X(TAKE_LONGER, "", /* PG_AUDIT_ANSWER_MS; and ends when the client has gone */                 \
       "SELECT set_config('statement_timeout', '60000', true),"                                     \

@@ -127,7 +127,7 @@ db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_
     struct value values[ROW_COLUMNS_MAX];
     size_t n = row_values(&row_types[table], fresh, values);
     struct session *session;
-    db_status status = tx_session(tx, &session);
+    db_status status = tx_session_to_hold(tx, &session);
     if (status == DB_OK)
         status = ask_row(tx, is_item ? SQL_HOLD_ITEM : SQL_LOCK_ACCOUNT, values, 1,
                          &row_types[table], ret_old);
@@ -143,7 +143,11 @@ db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_
 
 db_status pg_hold_item(db_tx *tx, const char *id, db_item *ret)
 {
-    return ask_row(tx, SQL_HOLD_ITEM, &VALUE_TEXT(id), 1, &row_types[TABLE_ITEMS], ret);
+    struct session *session;
+    db_status status = tx_session_to_hold(tx, &session);
+    return status == DB_OK
+               ? ask_row(tx, SQL_HOLD_ITEM, &VALUE_TEXT(id), 1, &row_types[TABLE_ITEMS], ret)
+               : status;
 }
 
 db_status pg_set_item(db_tx *tx, const db_item *row)

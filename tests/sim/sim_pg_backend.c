@@ -174,6 +174,9 @@ static PGresult *run_other(struct pg_backend *backend, const char *text)
     if (strcmp(text, "BEGIN READ WRITE") == 0) {
         backend->in_block = true;
         backend->tx_repeatable = backend->repeatable;
+    } else if (strcmp(text, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") == 0) {
+        backend->in_block = true;
+        backend->tx_repeatable = false;
     } else if (strcmp(text, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") == 0) {
         backend->in_block = backend->tx_repeatable = true;
     } else if (strcmp(text, "COMMIT") == 0 && !backend->failed) {

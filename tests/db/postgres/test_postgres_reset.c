@@ -1,6 +1,7 @@
 /*
- * PostgreSQL: an order is paid while its item is reset. The payment commits before the reset, or it
- * is refused. Tested at every isolation level and for every way to write an order.
+ * PostgreSQL: an order is paid while its item is reset, or gets another guard. The payment commits
+ * before that, or it is refused. Tested at every isolation level and for every way to write an
+ * order.
  */
 #include "fixture.h"
 
@@ -69,6 +70,23 @@ static db_status work_reset(db_tx *tx, void *arg)
     struct actor *actor = arg;
     db_status status = db_tx_reset_item(tx, &actor->item, "test", "test");
     return status == DB_OK ? stop(actor) : status;
+}
+
+static db_status work_reset_under_b(db_tx *tx, void *arg)
+{
+    struct actor *actor = arg;
+    strcpy(actor->item.guard, "B");
+    return work_reset(tx, actor);
+}
+
+static db_status work_set_guard_b(db_tx *tx, void *arg)
+{
+    struct actor *actor = arg;
+    db_setting setting = {
+        .former_guard = "", .guard_name = "B", .instance = "test", .txn_id = "setting\tx"};
+    db_status status = db_tx_hold_item(tx, actor->item.id, &actor->item);
+    strcpy(actor->item.guard, "B");
+    return status == DB_OK ? db_tx_set_item(tx, &actor->item, &setting) : status;
 }
 
 static db_status work_sell(db_tx *tx, void *arg)
@@ -207,6 +225,28 @@ static void a_payment_behind_a_reset_is_refused(void **state)
     }
 }
 
+/* The lock server of the new guard counts its fences anew. */
+static void a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for(void **state)
+{
+    static db_work *const changes[] = {work_set_guard_b, work_reset_under_b};
+    for (int level = 0; level < LEVELS; level++) {
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+            struct race race = {.fixture = NULL};
+            db_order order;
+            race_begin(&race, *state, levels[level], work_pay, changes[i], PUT_FENCED);
+            bool waited = second_waits(&race);
+            race_end(&race);
+            assert_true(waited);
+            assert_int_equal(DB_OK, race.first.status);
+            assert_int_equal(DB_OK, race.second.status);
+            assert_int_equal(DB_OK, db_read_order(race.fixture->reader, "o", &order));
+            if (order.last_fence != 0 || order.version != 2 || order.state != DB_PAID)
+                fail_msg("%s, change %d: fence %d, version %d", levels[level], (int)i,
+                         (int)order.last_fence, (int)order.version);
+        }
+    }
+}
+
 /* A hot item's sale goes on while its orders are paid; under sql-row, too. */
 static void a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other(void **state)
 {
@@ -249,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_reset_waits_for_a_payment_that_has_been_written),
         TEST(a_payment_behind_a_reset_is_refused),
+        TEST(a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for),
         TEST(a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other),
         TEST(an_order_that_was_paid_before_a_reset_is_not_closed_over),
     };
