@@ -94,6 +94,7 @@ static void at_op_point(struct op *op, enum op_point point)
         .value = op->shown_value,
         .fence = op->shown_fence,
         .has_value = shows_value(op, point),
+        .section = op->section,
     };
     lab_trace_add(&passage);
     lab_pause_pass(&passage);

@@ -1,5 +1,6 @@
 /* Pauses: which requests are held at which point. */
 #include "lab_private.h"
+#include "section.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -50,6 +51,8 @@ static void hold(struct pause *pause, const struct lab_passage *passage)
         snprintf(pause->held[pause->n_held], sizeof pause->held[0], "%.*s", LAB_KEY_MAX,
                  passage->key[0] != '\0' ? passage->key : passage->lock);
     pause->n_held++;
+    if (passage->section)
+        section_close_snapshot(passage->section);
     while (pause->round == round)
         pthread_cond_wait(&pauses.let_go, &pauses.mutex);
 }

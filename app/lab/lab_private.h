@@ -23,9 +23,11 @@ struct lab_passage {
     const char *resource;                        /* "item:1"; "" where there is none */
     int64_t value, fence;                        /* value: only with has_value */
     bool has_value;
+    struct section *section; /* of the operation; NULL at a lock's points */
 };
 
-/* lab_pause.c. pass: counted, held until released, or killed. */
+/* lab_pause.c. pass: counted, held until released, or killed. Whoever is held has no snapshot open:
+ * in a file of several processes it would keep all others from committing. */
 void lab_pause_pass(const struct lab_passage *passage);
 /* The pause's id, or 0 when there are too many. after: so many that match pass before it acts;
  * count: so many are held. */

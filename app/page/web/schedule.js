@@ -133,7 +133,10 @@ export class Search {
     return actor.state !== "moving";
   }
 
+  // Of an answer that does not say whether something was written, nothing can be concluded.
   async judge() {
+    const unknown = this.actors.find(({ answer }) => !answer.ok && !answer.decided && answer.problem !== "lock-lost");
+    if (unknown) throw new Error(`${unknown.name}: ${unknown.answer.problem}`);
     const { value } = await this.row.look();
     const expected = this.actors.reduce((sum, actor) => sum + (actor.answer.ok ? actor.amount : 0), this.row.subject.start);
     return { lost: value - expected, value, expected, lines: this.lines };

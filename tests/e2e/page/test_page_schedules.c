@@ -1,5 +1,6 @@
 /* Step mode of the live page in a real browser: the last piece, sold by hand; and all orders of two
- * requests tried by the page itself. */
+ * requests tried by the page itself. All of it twice: with one service that has the store alone,
+ * and with the one that `loadgen serve` starts, whose store another instance shares. */
 #include "steps_rig.h"
 
 #include <setjmp.h>
@@ -60,12 +61,14 @@ static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **st
 /* Searches to its end, which must be of this state. */
 static void find(const char *query, bool may_vanish, const char *state)
 {
-    char ended[200];
+    char ended[300];
     GO(query);
     if (may_vanish)
         page_click("#mayVanish");
     page_click("#find");
-    snprintf(ended, sizeof ended, "/[✓✗]/.test(document.getElementById('found').textContent)");
+    snprintf(ended, sizeof ended,
+             "/[✓✗]/.test(document.getElementById('found').textContent) || "
+             "!document.getElementById('find').disabled");
     assert_true(browser_await(browser, ended, SEARCH_MS));
     snprintf(ended, sizeof ended, "document.getElementById('found').dataset.state === '%s'", state);
     assert_true(browser_is(browser, ended));
@@ -168,5 +171,7 @@ int main(void)
         cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
         cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
     };
-    return cmocka_run_group_tests(tests, page_open_lab, page_close);
+    const int failed = cmocka_run_group_tests_name("alone", tests, page_open_lab, page_close);
+    return failed +
+           cmocka_run_group_tests_name("loadgen serve", tests, page_open_serve, page_close);
 }
