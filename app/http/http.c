@@ -251,7 +251,8 @@ int http_start(const struct config *config, struct service *service,
         goto failed;
     http->events = http_events_open(config->instance, options->events_show_keys);
     if (http->events == NULL || http_done_open(&http->done) != 0 || gone_open(http) != 0 ||
-        getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
+        getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state) ||
+        getrandom(&http->line_seed, sizeof(http->line_seed), 0) != sizeof(http->line_seed)) {
         fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));
         goto failed;
     }

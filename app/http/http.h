@@ -21,10 +21,13 @@ enum {
 
 /* How long each phase of a connection may take. Each is absolute: no activity extends it. */
 struct http_limits {
-    int64_t read_ms; /* accept (or, on a kept connection, request line) to whole request: 408 */
+    /* Accept (or, on a kept connection, request line) to whole request, without the wait to be let
+     * in: 408. */
+    int64_t read_ms;
     int64_t idle_ms; /* between two requests on a kept connection */
     int64_t send_ms; /* answer queued to answer sent */
-    /* Beyond an operation's deadline. Then the HTTP side answers 503 in its place. -1: never. */
+    /* Beyond an operation's deadline. Then the HTTP side answers 503 in its place. As long may a
+     * connection wait to be let in. -1: never. */
     int64_t grace_ms;
     int64_t audit_ms; /* the same for GET /v1/audit */
 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-static int64_t allowance_us(const struct http *http, enum phase phase)
+int64_t conn_allowance_us(const struct http *http, enum phase phase)
 {
     switch (phase) {
     case PHASE_IDLE:
@@ -17,6 +17,7 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
     case PHASE_SILENT:
     case PHASE_READING:
         return http->limits.read_ms * 1000;
+    case PHASE_DOOR:
     case PHASE_SERVICE:
         if (http->limits.grace_ms < 0)
             break;
@@ -25,7 +26,6 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
         return http->limits.audit_ms * 1000;
     case PHASE_SENDING:
         return http->limits.send_ms * 1000;
-    case PHASE_DOOR:
     case PHASE_STREAM:
     case PHASE_ENDING:
     case PHASE_COUNT:
@@ -40,9 +40,10 @@ void conn_list_append(struct conn_list *list, struct conn *conn)
     conn->next = NULL;
     *(list->last != NULL ? &list->last->next : &list->first) = conn;
     list->last = conn;
+    list->n++;
 }
 
-/* By its deadline. Only connections that have overtaken it at the door come behind it. */
+/* By its deadline. Only connections that were silent for a shorter time come behind it. */
 static void list_insert(struct conn_list *list, struct conn *conn)
 {
     struct conn *before = list->last;
@@ -52,19 +53,21 @@ static void list_insert(struct conn_list *list, struct conn *conn)
     conn->next = before != NULL ? before->next : list->first;
     *(conn->next != NULL ? &conn->next->prev : &list->last) = conn;
     *(before != NULL ? &before->next : &list->first) = conn;
+    list->n++;
 }
 
 void conn_list_remove(struct conn_list *list, struct conn *conn)
 {
     *(conn->prev != NULL ? &conn->prev->next : &list->first) = conn->next;
     *(conn->next != NULL ? &conn->next->prev : &list->last) = conn->prev;
+    list->n--;
 }
 
 void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t now_us)
 {
     conn_list_remove(&http->phases[conn->phase], conn);
     conn->phase = phase;
-    conn->due_us = now_us + allowance_us(http, phase);
+    conn->due_us = now_us + conn_allowance_us(http, phase);
     conn_list_append(&http->phases[phase], conn);
 }
 
@@ -74,7 +77,8 @@ struct conn *conn_accepted(struct http *http, int fd, const struct sockaddr_in6 
     if (conn == NULL)
         return NULL;
     *conn = (struct conn){.fd = fd, .phase = PHASE_DOOR, .from = *from};
-    conn->due_us = http_now_us() + allowance_us(http, PHASE_READING);
+    conn->lined_up_us = http_now_us();
+    conn->due_us = conn->lined_up_us + conn_allowance_us(http, PHASE_READING);
     if (!peers_enter(http, conn)) {
         conn_put(http, conn);
         return NULL;
@@ -104,6 +108,7 @@ static struct conn *opened(struct http *http, struct MHD_Connection *mhd)
     conn->mhd = mhd;
     conn->waits_in = NULL;
     conn->phase = PHASE_READING;
+    conn->due_us += http_now_us() - conn->lined_up_us; /* the wait was ours */
     list_insert(&http->phases[PHASE_READING], conn);
     return conn;
 }

@@ -6,14 +6,19 @@
  * empties that queue, which costs an accept() each, sees what each connection is, and lets a few in
  * per turn of the loop:
  *
- *   probes   ask for /livez or /readyz: before all others, and also when all connections are taken
- *   lines    have sent something: the lines of addresses in turn (stochastic fairness queueing,
- *            P. E. McKenney, 1990)
+ *   probes   have sent a whole question for /livez or /readyz: before all others, and also when
+ *            all connections are taken
+ *   lines    have sent something else: the lines of addresses in turn (stochastic fairness
+ *            queueing, P. E. McKenney, 1990)
  *   left     their clients have ended their sending side. Most want no answer. A few are let in per
  *            spell. If more than LEFT_MAX wait, the oldest is closed.
  *   silent   have sent nothing: they stay. libmicrohttpd has 20 KB for each connection, and no
- *            bound on what it does in a turn when many of them end. If there is no room for a new
- *            one, the oldest gives way.
+ *            bound on what it does in a turn when many of them end.
+ *
+ * If there is no room for a new connection, another one gives way: the oldest silent one, or the
+ * last of the longest line. A few silent ones stay, as a probe is silent until its bytes arrive. So
+ * the door is open to probes however many wait. A connection that waits to be let in for as long as
+ * a request may wait for the service is answered 503.
  *
  * After many new connections the door stays shut for the rest of a millisecond. So a flood takes a
  * bounded part of the thread, and most of its connections have shown by then what they are.
@@ -33,9 +38,11 @@ enum {
     PROBES_IN = 8,      /* of them, at most */
     LEFT_IN = 8,        /* connections of left per LEFT_US */
     LEFT_MAX = 32,      /* of them at the door */
+    SILENT_FEW = 64,    /* beyond, they give way before those that have sent something */
     SPELL_US = 1000,    /* see MANY */
     LEFT_US = 5000,     /* see LEFT_IN */
     NO_FILE_US = 10000, /* the door stays shut when no descriptor is left */
+    PEEK_MAX = 1024,    /* bytes of a probe's head */
     BEYOND = HTTP_BEYOND - 8 /* the rest is for probes */
 };
 
@@ -50,31 +57,35 @@ static void line_up(struct http *http, struct conn *conn, struct conn_list *list
 {
     conn->phase = list == &http->phases[PHASE_SILENT] ? PHASE_SILENT : PHASE_DOOR;
     conn->waits_in = list;
+    if (conn->phase == PHASE_DOOR)
+        conn->lined_up_us = http_now_us();
     conn_list_append(list, conn);
-    if (list == &http->door.left)
-        http->door.n_left++;
-}
-
-static void take_out(struct http *http, struct conn *conn)
-{
-    conn_list_remove(conn->waits_in, conn);
-    if (conn->waits_in == &http->door.left)
-        http->door.n_left--;
 }
 
 void door_close(struct http *http, struct conn *conn)
 {
     const int fd = conn->fd;
-    take_out(http, conn);
+    conn_list_remove(conn->waits_in, conn);
     http->door.n--;
     conn_forget(http, conn);
     close(fd);
 }
 
+static void turn_away(struct http *http, struct conn *conn, uint64_t *counter, const char *why)
+{
+    char unread[HTTP_HEAD_MAX + HTTP_BODY_MAX];
+    const int64_t accepted_us = conn->due_us - http->limits.read_ms * 1000;
+    /* with unread bytes close() resets the connection, and its client may lose the answer */
+    recv(conn->fd, unread, sizeof(unread), MSG_DONTWAIT);
+    answer_straight(http, conn, PROBLEM_OVERLOADED, why, http_now_us() - accepted_us);
+    ++*counter;
+    door_close(http, conn);
+}
+
 static void let_in(struct http *http, struct conn *conn)
 {
     const struct sockaddr *from = (const struct sockaddr *)(const void *)&conn->from;
-    take_out(http, conn);
+    conn_list_remove(conn->waits_in, conn);
     http->door.n--;
     http->door.enters = conn; /* conn_opened_or_closed() takes it */
     MHD_add_connection(http->daemon, conn->fd, from,
@@ -88,14 +99,18 @@ static void let_in(struct http *http, struct conn *conn)
 /* -- what a connection is -----------------------------------------------------------------------
  */
 
+/* A whole question, as libmicrohttpd would wait for the rest. */
 static bool is_probe(int fd)
 {
-    static const char *const asks[] = {"GET /livez", "GET /readyz"};
-    char text[16];
-    const ssize_t n = recv(fd, text, sizeof(text), MSG_PEEK | MSG_DONTWAIT);
+    static const char *const asks[] = {"GET /livez ", "GET /readyz "};
+    char head[PEEK_MAX + 1];
+    const ssize_t n = recv(fd, head, PEEK_MAX, MSG_PEEK | MSG_DONTWAIT);
+    head[n > 0 ? n : 0] = '\0';
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
-        if (n >= (ssize_t)strlen(asks[i]) && memcmp(text, asks[i], strlen(asks[i])) == 0)
-            return true;
+        if (strncmp(head, asks[i], strlen(asks[i])) == 0)
+            return strstr(head, "\r\n\r\n") != NULL &&
+                   strcasestr(head, "\ncontent-length") == NULL &&
+                   strcasestr(head, "\ntransfer-encoding") == NULL;
     return false;
 }
 
@@ -123,7 +138,7 @@ void door_event(struct http *http, struct conn *conn, bool speaks, bool left)
         door_close(http, conn);
         return;
     }
-    take_out(http, conn);
+    conn_list_remove(conn->waits_in, conn);
     sort_in(http, conn, speaks, left);
 }
 
@@ -135,21 +150,30 @@ static bool has_room(const struct http *http)
     return atomic_load(&http->open_conns) < http->config->connections + DOOR_MAX;
 }
 
-static bool make_room(struct http *http)
+/* NULL: none at the door gives way to a new one. */
+static struct conn *gives_way(const struct http *http)
 {
-    struct conn *oldest = http->phases[PHASE_SILENT].first;
-    if (has_room(http))
-        return true;
-    if (oldest != NULL)
-        peers_end_incomplete(http, oldest, "all connections are taken, and this one is silent");
-    return oldest != NULL;
+    const struct conn_list *silent = &http->phases[PHASE_SILENT], *longest = http->door.lines;
+    for (int i = 1; i < DOOR_LINES; i++)
+        if (http->door.lines[i].n > longest->n)
+            longest = &http->door.lines[i];
+    return silent->n > SILENT_FEW || longest->n == 0 ? silent->first : longest->last;
+}
+
+static void make_room(struct http *http)
+{
+    struct conn *conn = gives_way(http);
+    if (conn != NULL)
+        turn_away(http, conn, &http->metrics.gave_way,
+                  conn->phase == PHASE_SILENT ? "all connections are taken, and this one is silent"
+                                              : "all connections are taken, and too many wait");
 }
 
 /* Accepts connections. Returns how many of them are at the door, and asks the kernel about each. */
 static int accept_some(struct http *http, struct conn **conns, struct pollfd *polls, int64_t now_us)
 {
     int n = 0;
-    for (int i = 0; i < TAKEN_MAX && make_room(http); i++) {
+    for (int i = 0; i < TAKEN_MAX && (has_room(http) || gives_way(http) != NULL); i++) {
         struct sockaddr_in6 from = {0};
         socklen_t size = sizeof(from);
         const int fd = accept4(http->listen_fd, (struct sockaddr *)(void *)&from, &size,
@@ -167,6 +191,8 @@ static int accept_some(struct http *http, struct conn **conns, struct pollfd *po
             close(fd);
             continue;
         }
+        if (atomic_load(&http->open_conns) > http->config->connections + DOOR_MAX)
+            make_room(http);
         http->door.n++;
         polls[n++] = (struct pollfd){.fd = fd, .events = POLLIN | POLLRDHUP};
     }
@@ -216,7 +242,7 @@ static void let_left_in(struct http *http, int64_t now_us)
             let_in(http, door->left.first);
         door->left_from_us = now_us + LEFT_US;
     }
-    while (door->n_left > LEFT_MAX) {
+    while (door->left.n > LEFT_MAX) {
         http->metrics.abandoned++;
         door_close(http, door->left.first);
     }
@@ -238,6 +264,34 @@ static bool let_some_in(struct http *http)
     return n == LET_IN_MAX || (n == PROBES_IN && door->probes.first != NULL);
 }
 
+/* Ends those that have waited too long. Returns when the next is due. */
+static int64_t expire(struct http *http, struct conn_list *list, int64_t now_us, long *may_end)
+{
+    const int64_t allowance_us = conn_allowance_us(http, PHASE_DOOR);
+    while (list->first != NULL && list->first->lined_up_us + allowance_us <= now_us) {
+        if ((*may_end)-- <= 0)
+            return now_us;
+        turn_away(http, list->first, &http->metrics.timed_out,
+                  "all connections were taken for too long; nothing was changed: try again");
+    }
+    return list->first != NULL ? list->first->lined_up_us + allowance_us : INT64_MAX;
+}
+
+static int64_t expire_all(struct http *http, int64_t now_us)
+{
+    struct door *door = &http->door;
+    long may_end = conn_ended_max(http);
+    const int64_t probes_us = expire(http, &door->probes, now_us, &may_end);
+    const int64_t left_us = expire(http, &door->left, now_us, &may_end);
+    int64_t next_us = probes_us < left_us ? probes_us : left_us;
+    for (int i = 0; i < DOOR_LINES && door->n > 0; i++) {
+        const int64_t due_us = expire(http, &door->lines[i], now_us, &may_end);
+        if (due_us < next_us)
+            next_us = due_us;
+    }
+    return next_us;
+}
+
 int64_t door_turn(struct http *http, int64_t now_us, bool any_new)
 {
     struct door *door = &http->door;
@@ -246,9 +300,12 @@ int64_t door_turn(struct http *http, int64_t now_us, bool any_new)
         take(http, now_us);
     }
     let_left_in(http, now_us);
-    if (let_some_in(http))
+    const bool more = let_some_in(http);
+    int64_t due_us = expire_all(http, now_us);
+    if (more)
         return now_us;
-    int64_t due_us = door->left.first != NULL ? door->left_from_us : INT64_MAX;
+    if (door->left.first != NULL && door->left_from_us < due_us)
+        due_us = door->left_from_us;
     if (http->listen_fd >= 0 && now_us < door->shut_until_us && door->shut_until_us < due_us)
         due_us = door->shut_until_us;
     return due_us;
@@ -257,7 +314,7 @@ int64_t door_turn(struct http *http, int64_t now_us, bool any_new)
 bool door_is_open(const struct http *http, int64_t now_us)
 {
     return http->listen_fd >= 0 && now_us >= http->door.shut_until_us &&
-           (has_room(http) || http->phases[PHASE_SILENT].first != NULL);
+           (has_room(http) || gives_way(http) != NULL);
 }
 
 void door_end(struct http *http, bool lets_in)

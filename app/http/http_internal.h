@@ -17,7 +17,7 @@
 
 /* What a connection is waiting for; each phase has its allowance in http_limits. */
 enum phase {
-    PHASE_DOOR,    /* its turn to be let in; no allowance, and not in the list of its phase */
+    PHASE_DOOR,    /* its turn to be let in; it is in a list of struct door */
     PHASE_SILENT,  /* at the door, too: the first bytes of its first request */
     PHASE_IDLE,    /* the next request */
     PHASE_READING, /* the first request, or the rest of a request */
@@ -38,14 +38,17 @@ struct conn {
     uint32_t watch;             /* what http_gone.c waits for: epoll_ctl(2); 0: nothing */
     int fd;
     enum phase phase;
-    int64_t due_us; /* end of the phase's allowance */
-    bool gone;      /* its client has ended the connection, or its own sending side */
+    int64_t due_us; /* end of the phase's allowance; of PHASE_DOOR: see lined_up_us */
+    /* Since when it waits to be let in. The allowance to send its request stands meanwhile. */
+    int64_t lined_up_us;
+    bool gone; /* its client has ended the connection, or its own sending side */
     struct request *request;
     struct peer *peer; /* its address is counted there; NULL: not counted */
 };
 
 struct conn_list {
     struct conn *first, *last;
+    int n;
 };
 
 /* See http_door.c. */
@@ -58,7 +61,7 @@ enum {
 struct door {
     struct conn_list probes, left, lines[DOOR_LINES]; /* the silent ones are in their phase */
     unsigned next_line;
-    int n, n_left;
+    int n;
     int taken; /* accepted in the spell that began at spell_us */
     int64_t spell_us, shut_until_us, left_from_us;
     struct conn *enters; /* into libmicrohttpd, during let_in() */
@@ -135,6 +138,7 @@ struct http {
     struct http_events *events;
     struct http_log_ration log_ration;
     struct peer *peers;      /* uthash, see http_peers.c */
+    uint32_t line_seed;      /* random: no client can choose addresses for one line */
     int gone_fd;             /* epoll, see http_gone.c */
     bool withdraws;          /* an operation in the service was abandoned since the last look */
     int64_t withdraw_due_us; /* not before */
@@ -154,6 +158,7 @@ int64_t http_now_us(void);
 /* How many overdue connections are ended per turn. A turn that resumes one walks through all that
  * wait for the service: the more wait, the more are ended. */
 long conn_ended_max(const struct http *http);
+int64_t conn_allowance_us(const struct http *http, enum phase phase);
 void conn_list_append(struct conn_list *list, struct conn *conn);
 void conn_list_remove(struct conn_list *list, struct conn *conn);
 /* A new one at the door, not yet in a list. NULL: it is not let in. */
@@ -237,8 +242,6 @@ void peers_leave(struct http *http, struct conn *conn);
 /* Ends connections beyond --connections. Returns when it wants to be called again; INT64_MAX: not.
  */
 int64_t peers_give_way(struct http *http, int64_t now_us);
-/* Ends a connection whose request is not complete. */
-void peers_end_incomplete(struct http *http, struct conn *conn, const char *why);
 
 /* -- http_malformed.c: requests that libmicrohttpd refuses, but not well -- */
 /* It is about to refuse a Content-Length. It would answer twice. */

@@ -118,7 +118,7 @@ void http_metrics_write(const struct http_metrics *metrics, const struct http_ga
               "Connections refused because their address has too many.",
               (int64_t)metrics->refused_connections);
     write_one(out, "seckill_http_gave_way_total", "counter",
-              "Connections ended because all were taken: idle ones, or incomplete requests.",
+              "Connections ended because all were taken: see --connections.",
               (int64_t)metrics->gave_way);
     write_one(out, "seckill_http_timeouts_total", "counter", "Connections shut for being late.",
               (int64_t)metrics->timed_out);

@@ -42,10 +42,9 @@ static bool address_of(const struct http *http, const struct conn *conn, uint8_t
            !(IN6_IS_ADDR_LOOPBACK(&ip) || (mapped && ip.s6_addr[12] == 127));
 }
 
-/* FNV-1a, G. Fowler, L. C. Noll, K.-P. Vo. */
-static uint8_t line_of(const uint8_t address[16])
+/* FNV-1a, G. Fowler, L. C. Noll, K.-P. Vo, from a seed. */
+static uint8_t line_of(uint32_t hash, const uint8_t address[16])
 {
-    uint32_t hash = 2166136261U;
     for (int i = 0; i < 16; i++)
         hash = (hash ^ address[i]) * 16777619U;
     return (uint8_t)((hash ^ hash >> 16) % DOOR_LINES);
@@ -57,7 +56,7 @@ bool peers_enter(struct http *http, struct conn *conn)
     struct peer *peer;
     uint8_t address[16];
     const bool counted = address_of(http, conn, address);
-    conn->line = line_of(address);
+    conn->line = line_of(http->line_seed, address);
     if (!counted)
         return true;
     HASH_FIND(hh, http->peers, address, 16, peer);
@@ -101,10 +100,12 @@ static int64_t too_many(const struct http *http)
     return n;
 }
 
-void peers_end_incomplete(struct http *http, struct conn *conn, const char *why)
+static void end_incomplete(struct http *http, struct conn *conn)
 {
     const int64_t read_us = http->limits.read_ms * 1000;
-    answer_straight(http, conn, PROBLEM_OVERLOADED, why, http_now_us() - conn->due_us + read_us);
+    answer_straight(http, conn, PROBLEM_OVERLOADED,
+                    "all connections are taken, and this request was not complete within a second",
+                    http_now_us() - conn->due_us + read_us);
     http->metrics.gave_way++;
     conn_shutdown(http, conn);
 }
@@ -142,9 +143,7 @@ int64_t peers_give_way(struct http *http, int64_t now_us)
         }
         if (whole_by_us(http, conn) > now_us)
             return whole_by_us(http, conn);
-        peers_end_incomplete(http, conn,
-                             "all connections are taken, and this request was not complete within "
-                             "a second");
+        end_incomplete(http, conn);
     }
     return INT64_MAX;
 }
