@@ -249,14 +249,15 @@ int64_t lab_refusing_fence(const struct lab_result *result, const struct run_eve
     return result->fence && rejected->fence != 0 && newest > rejected->fence ? newest : 0;
 }
 
-/* How many locks the actor holds before event i, as far as it knows. The watchdog's thread also
- * releases for a request whose commit had no answer. */
+/* How many locks the actor holds before event i, as far as it knows. The thread of the leases
+ * also releases for a request whose commit had no answer. */
 static int holds(const struct lab_result *result, const char *actor, int i)
 {
     int n = 0;
     for (int k = 0; k < i; k++) {
         const struct run_event *event = &result->events[k];
-        const bool by_keeper = is_at(event, "watchdog", "lock.release");
+        const bool by_keeper =
+            is_at(event, "watchdog", "lock.release") || is_at(event, "lease timer", "lock.release");
         if (is_at(event, actor, "lock.acquired"))
             n++;
         else if (n > 0 && (is_at(event, actor, "lock.release") || by_keeper))

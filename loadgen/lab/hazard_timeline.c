@@ -35,7 +35,8 @@ static bool is_tasks(const struct hazard_run *run, const struct lab_event *event
            strcmp(event->key + 6, order) == 0;
 }
 
-/* "h12-A1" is A's; a thread without a request is the watchdog's. */
+/* "h12-A1" is A's. The thread without a request keeps the leases: it renews them as a watchdog, or
+ * sees them end. */
 static bool name_actor(const struct hazard_run *run, const struct lab_event *event, char *out,
                        size_t size)
 {
@@ -52,7 +53,7 @@ static bool name_actor(const struct hazard_run *run, const struct lab_event *eve
             snprintf(out, size, "%c", *who);
         return true;
     }
-    snprintf(out, size, "watchdog");
+    snprintf(out, size, run->with.watchdog == ON ? "watchdog" : "lease timer");
     return event->key[0] == '\0' && strcmp(event->lock, run->lock) == 0;
 }
 

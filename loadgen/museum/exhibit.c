@@ -191,9 +191,10 @@ const char *exhibit_sign(const char *outcome)
 
 static void write_case(const struct page *page, const json_t *record)
 {
+    const char *variant = exhibit_variant(page, record);
     html_escape(text_of(record, "guard"), page->out);
-    fputc(' ', page->out);
-    html_escape(exhibit_variant(page, record), page->out);
+    fputs(variant[0] != '\0' ? " " : "", page->out);
+    html_escape(variant, page->out);
 }
 
 /* Its text is all of "✗ redis-token (fence off): unsafe"; the matrix shows the sign only. */
@@ -207,7 +208,7 @@ void exhibit_link(const struct page *page, const json_t *record)
     write_case(page, record);
     fprintf(page->out, "\">%s<span class=\"says\"> ", exhibit_sign(outcome));
     write_case(page, record);
-    fputs(": ", page->out);
+    fputs(words_get(page->words, "colon"), page->out);
     html_escape(words_of(page->words, "short", outcome), page->out);
     fputs("</span></a>", page->out);
 }

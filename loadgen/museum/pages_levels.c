@@ -55,23 +55,24 @@ static void write_solution(const struct page *page, const json_t *level)
     if (run == NULL)
         return;
     const char *moves = json_text_of(run, "moves");
-    write_element(page, "<div class=\"solution\"><h3>",
+    write_element(page, "<details class=\"solution\"><summary>",
                   words_get(page->words, levels_keeps(run) ? "level.nearest" : "level.solution"),
-                  "</h3>\n<ol>\n");
+                  "</summary>\n<ol>\n");
     for (size_t i = 0; moves[i] != '\0'; i++) {
         write_move(page, moves[i]);
         levels_tell(page, run, i);
         fputs("</li>\n", page->out);
     }
     write_sum(page, level, run);
-    write_element(page, "<p class=\"lesson\">", word(page, level, "lesson"), "</p></div>\n");
+    write_element(page, "<p class=\"lesson\">", word(page, level, "lesson"), "</p></details>\n");
 }
 
 /* The mends are the lists of the levels that they are; here stand their names. */
 static void write_choices(const struct page *page, const json_t *level)
 {
     const json_t *choices = json_object_get(level, "choices");
-    fputs("<ul class=\"solution\">\n", page->out);
+    write_element(page, "<details class=\"solution\"><summary>",
+                  words_get(page->words, "level.mends"), "</summary>\n<ul>\n");
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const char *id = json_string_value(json_array_get(choices, i));
         const json_t *chosen = levels_find(page->site, id);
@@ -79,7 +80,8 @@ static void write_choices(const struct page *page, const json_t *level)
         args_count(args, "n", json_integer_value(json_object_get(chosen, "schedules")));
         args_count(args, "losing", json_integer_value(json_object_get(chosen, "losing")));
         fprintf(page->out, "<li><a href=\"#%s\">", id);
-        write_element(page, "", word(page, level, id), "</a>: ");
+        write_element(page, "", word(page, level, id), "</a>");
+        fputs(words_get(page->words, "colon"), page->out);
         words_fill(words_get(page->words, json_integer_value(json_object_get(chosen, "losing")) > 0
                                               ? "level.not-mended"
                                               : "level.none"),
@@ -87,7 +89,8 @@ static void write_choices(const struct page *page, const json_t *level)
         fputs("</li>\n", page->out);
         json_decref(args);
     }
-    write_element(page, "</ul>\n<p class=\"lesson\">", word(page, level, "lesson"), "</p>\n");
+    write_element(page, "</ul>\n<p class=\"lesson\">", word(page, level, "lesson"),
+                  "</p></details>\n");
 }
 
 static void write_level(const struct page *page, const json_t *level)

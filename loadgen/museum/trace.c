@@ -1,5 +1,6 @@
 #include "trace.h"
 #include "hazard.h"
+#include "lockkit.h"
 #include "web_files.h"
 #include "words.h"
 
@@ -143,6 +144,9 @@ bool trace_event(const json_t *record, size_t i, struct trace_event *ret)
             snprintf(ret->words, sizeof ret->words, "%s", notes[k].words);
             break;
         }
+    if (strcmp(ret->point, "waiting") == 0 && json_object_get(record, "guard") != NULL &&
+        lk_provider_find(text_of(record, "guard")) == NULL)
+        strcpy(ret->words, "waiting-free");
     note_landing(record, i, ret);
     note_refusal(record, i, ret);
     return ret->point[0] != '\0';
@@ -152,13 +156,15 @@ bool trace_event(const json_t *record, size_t i, struct trace_event *ret)
 void trace_write(const struct trace_event *event, const json_t *words, FILE *out)
 {
     static const char *const with_value[] = {"read", "decided", "committed"};
-    char key[TRACE_POINT_MAX + 8];
+    char key[TRACE_POINT_MAX + 8], who[sizeof event->who + 2];
     json_t *args = json_object();
     snprintf(key, sizeof key, "at.%s", event->words);
     for (size_t i = 0; i < sizeof with_value / sizeof *with_value && !event->has_value; i++)
         if (strcmp(event->words, with_value[i]) == 0)
             snprintf(key, sizeof key, "at.%s-", event->words);
-    args_text(args, "who", event->who);
+    snprintf(who, sizeof who, "p.%s", event->who);
+    const char *name = json_string_value(json_object_get(words, who));
+    args_text(args, "who", event->who[1] != '\0' && name != NULL ? name : event->who);
     args_count(args, "v", event->value);
     for (int i = 0; i < TRACE_PARTS; i++)
         args_text(args, (char[]){(char)('1' + i), '\0'}, event->parts[i]);

@@ -75,7 +75,7 @@ static void write_cost(const struct page *page, const char *guard)
     json_t *args = json_object();
     if (run != NULL) {
         args_count(args, "rate",
-                   (int64_t)json_number_value(json_object_get(run, "throughput_rps")));
+                   (int64_t)json_number_value(json_object_get(run, "accepted_per_s")));
         args_count(args, "p99",
                    json_integer_value(json_object_get(json_object_get(run, "latency_us"), "p99")) /
                        1000);

@@ -6,16 +6,17 @@ document.documentElement.classList.add('js');
 
 Museum.state = (() => {
   const fresh = (who) => ({
-    who, holds: false, waits: false, read: null, write: null, version: null, fence: 0,
+    who, holds: false, waits: false, read: null, write: null, version: null, seen: 0, fence: 0,
     stopped: false, held: false, killed: false, releasing: false, released: false, answer: '', doing: '', told: false,
   });
 
   function write(state, who, value, fence) {
     const client = state.clients[who];
     if (client && value === client.read) return; // a refusal, committed with its answer
-    const late = client && client.version !== null ? state.row.writers.slice(client.version - 1) : [];
+    const knows = client && client.version !== null; // the store writes the version that it has read, and one
+    const late = knows ? state.row.writers.slice(client.seen) : [];
     state.row = {
-      value, version: state.row.version + 1, by: who, fence, writers: [...state.row.writers, who],
+      value, version: (knows ? client.version : state.row.version) + 1, by: who, fence, writers: [...state.row.writers, who],
       over: late.filter((one) => state.clients[one]).pop() || late.pop() || '', // whose change it has overwritten
     };
   }
@@ -51,7 +52,7 @@ Museum.state = (() => {
     'lock.release': (s, r, c) => { c.releasing = true; },
     'lock.release.del': (s, r, c) => { c.releasing = false; }, // it compared, and deletes later
     read: (s, r, c, t, value, fence) => {
-      Object.assign(c, { waits: false, read: value, write: null, version: s.row.version, fence, doing: 'has-read' });
+      Object.assign(c, { waits: false, read: value, write: null, version: s.row.version, seen: s.row.writers.length, fence, doing: 'has-read' });
     },
     decided: (s, r, c, t, value) => { c.write = value; c.doing = 'decided'; },
     checked: (s, r, c) => { c.doing = 'checked'; },
@@ -82,7 +83,7 @@ Museum.state = (() => {
       write(state, who, value, fence);
     if (landed)
       write(state, landed, value, state.clients[landed].fence);
-    if (who === 'watchdog' && point === 'lock.renew')
+    if (!client && point === 'lock.renew')
       state.keys.forEach((key) => { key.t = t; });
     if (who === 'locks' && byServers[point])
       byServers[point](state);

@@ -46,11 +46,11 @@ Museum.view = (() => {
     return stage;
   }
 
-  function drawClient(element, one, state, words) {
+  function drawClient(element, one, record, state, words) {
     const [read, write, number_] = element.querySelectorAll('dd');
-    const stale = one.read !== null && one.version !== state.row.version && !/committed|released/.test(one.doing) && !one.answer;
+    const stale = one.read !== null && one.seen !== state.row.writers.length && !/committed|released/.test(one.doing) && !one.answer;
     const mistaken = one.holds && !state.keys.some((key) => key.who === one.who);
-    let doing = one.answer === 'no answer' ? words['p.no-answer'] : one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing}`] || '';
+    let doing = one.answer === 'no answer' ? words['p.no-answer'] : one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing === 'asks' && !record.lock ? 'goes-in' : one.doing}`] || '';
     if (mistaken) doing += ` · ${words['p.mistaken']}`;
     if (one.stopped) doing = words['p.stopped'];
     if (one.held) doing = words['p.held'];
@@ -66,6 +66,7 @@ Museum.view = (() => {
     read.textContent = one.read === null ? '' : number(one.read) + (stale ? ` (${words['p.stale']})` : '');
     write.textContent = one.write === null ? '' : number(one.write);
     number_.textContent = one.fence ? fence(one.fence) : '';
+    number_.parentElement.hidden = !record.events.some((event) => event[4]);
   }
 
   /* The key stands on the card of its holder, or on the lock if nobody has it. */
@@ -92,7 +93,7 @@ Museum.view = (() => {
 
   function draw(stage, record, state, words) {
     record.clients.forEach((who) =>
-      drawClient(stage.querySelector(`[data-who="${who}"]`), state.clients[who], state, words));
+      drawClient(stage.querySelector(`[data-who="${who}"]`), state.clients[who], record, state, words));
     const waiting = record.clients.filter((who) => state.clients[who].waits);
     const { row } = state, nameOf = (who) => (record.clients.includes(who) ? who : words[`p.${who}`] || who);
     stage.querySelector('.queue').textContent = waiting.length ? `${words['p.queue']} ${waiting.join(', ')}` : '';

@@ -6,6 +6,7 @@ import { describe } from "./settings.js";
 import { duration, number, text, translate } from "./text.js";
 import { ask } from "./stream.js";
 
+const RATE_MS = 100; // over less, a rate says nothing
 const AUDIT_EVERY_MS = 1000, AUDIT_SHARE = 4; // an audit may read the whole ledger: a quarter of the time at most
 
 export class Pane {
@@ -64,10 +65,12 @@ export class Pane {
   count(counters) {
     const done = counters.accepted + counters.decided_no + counters.failed;
     const now = performance.now();
-    if (this.counters && now > this.countedAt && done >= this.done) // fewer: of an instance started anew
-      this.rate = Math.round(((done - this.done) * 1000) / (now - this.countedAt));
-    this.done = done;
-    this.countedAt = now;
+    const since = now - this.countedAt;
+    if (!this.counters || done < this.done || since >= RATE_MS) { // fewer: of an instance started anew
+      if (this.counters && done >= this.done) this.rate = Math.round(((done - this.done) * 1000) / since);
+      this.done = done;
+      this.countedAt = now;
+    }
     this.counters = counters;
     this.dirty = true;
     if (counters.initial < 0) return; // they are of an instance that has not seen the beginning

@@ -30,6 +30,7 @@ Museum.levels = (() => {
     const [, who, point, value] = events[k];
     const read = events.slice(0, k).filter((event) => event[1] === who && event[2] === 'read').pop();
     const key = point === 'committed' && read && read[3] === value ? 'stored' : point.replace(/^answer .*/, 'answer');
+    if (point === 'read' && read) return say('read-again', { who, v: value }); // as the live page tells it
     return fill(words[`at.${key}`], { who, v: value === null ? '' : value, 1: point.replace(/^answer /, '') });
   }
 
@@ -89,7 +90,7 @@ Museum.levels = (() => {
   function drawCount(game) {
     const { level, moves } = game, { fewest } = level, known = level.kind !== 'bet' || game.bet !== undefined;
     const lost = lostAt(game);
-    game.count.textContent = lost ? say('won', { n: lost, fewest }) : say(fewest && known ? 'count' : 'count-open', { n: counted(moves), fewest });
+    game.count.textContent = lost ? say('won', { n: lost, fewest }) : say(!known ? 'count-open' : fewest ? 'count' : 'only', { n: counted(moves), fewest });
   }
 
   function proof(run) {
@@ -187,19 +188,23 @@ Museum.levels = (() => {
     return make('div', { class: 'bet' }, button(say('bet.yes'), bet(true), { 'data-do': 'yes' }), button(say('bet.no'), bet(false), { 'data-do': 'no' }), told_);
   }
 
-  /* The moves that lost, against another setting: as far as they go there. */
+  /* The moves that lost, against another setting: as far as they go there. The lease's former holder writes
+   * last, so that its fence is the older one. */
   function mending(section, level) {
     const of = games.get(level.of).level, { fewest, runs } = of, told_ = make('div', { class: 'result', role: 'status' });
-    const losing = runs.find((run) => run.lost_at && counted(run.moves.slice(0, run.lost_at)) === fewest).moves;
+    const lost = runs.find((run) => run.lost_at && run.moves[run.lost_at - 1] === 'A' && counted(run.moves.slice(0, run.lost_at)) === fewest);
+    const losing = lost.moves;
+    const shown = (run) => [make('ol', {}, ...[...run.moves].map((who, i) => make('li', {}, make('b', {}, nameOf(who)), ` ${toldOf(run, i)}`))), ...proof(run)];
     const common = (moves) => [...moves].findIndex((who, i) => who !== losing[i]) >>> 0;
     const against = (id) => () => {
       const chosen = games.get(id).level, { losing: bad, schedules: n } = chosen;
       const run = chosen.runs.reduce((best, one) => (common(one.moves) > common(best.moves) ? one : best));
       told_.className = `result verdict ${bad ? 'unsafe' : 'safe'}`;
       told_.replaceChildren(make('p', {}, bad ? say('not-mended', { losing: bad, n }) : `${say('mended')} ${summary(chosen)}`),
-        make('ol', {}, ...[...run.moves].map((who, i) => make('li', {}, make('b', {}, nameOf(who)), ` ${toldOf(run, i)}`))), ...proof(run),
-        ...(bad ? [] : [make('p', { class: 'lesson' }, words[`level.${level.id}.lesson`])]));
+        ...shown(run), ...(bad ? [] : [make('p', { class: 'lesson' }, words[`level.${level.id}.lesson`])]));
     };
+    told_.className = 'result verdict unsafe';
+    told_.append(...shown(lost));
     return [make('div', { class: 'bet' }, ...level.choices.map((id) => button(words[`level.${level.id}.${id}`], against(id), { 'data-do': id }))), told_];
   }
 

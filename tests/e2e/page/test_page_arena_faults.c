@@ -41,7 +41,7 @@ static void a_killed_holder_without_a_lease_leaves_a_lock_for_ever(void **state)
     assert_true(browser_is(browser, TILE_IS("redis-setnx", "stuck")));
     assert_true(browser_is(browser, TILE_IS("sql-unique-forever", "stuck")));
     assert_true(browser_is(browser, TILE_IS("redis-token", "good")));
-    assert_true(browser_is(browser, TILE_TOLD("redis-token", "served after|sold out")));
+    assert_true(browser_is(browser, TILE_TOLD("redis-token", "was served in|sold out")));
     /* a colour of its own */
     assert_true(browser_is(
         browser, "getComputedStyle(" TILE("redis-setnx") ").backgroundColor !== "

@@ -97,7 +97,7 @@ static void of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tri
     MOVES("A", "decided", "committed", "accepted");
     MOVES("B", "decided", "committed", "accepted");
     VERDICT("good", "Nothing lost");
-    assert_count("All orders were tried on the real service: 6 of 6. None loses an update.");
+    assert_count("All 6 orders were tried on the real service. None loses an update.");
     GO("ex=locked&guard=none&lang=en"); /* of other settings nothing is known */
     MOVES("A", "decided", "committed", "accepted");
     MOVES("B", "decided", "committed", "accepted");
