@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Plants mistakes (tests/sim/plants), one at a time, in a copy of the tree, and counts the seeds
-until the simulation finds each.
+until the simulation finds each. Found: a run breaks a promise, and the same seed breaks none
+without the mistake. A run that took too long (signal 14) counts as nothing.
 
-  tests/sim/plants.py [NAME...]     all of them, or these; fails if one is not found
+  tests/sim/plants.py [NAME...]     all of them, or these; exits with 1 if one is not found
   tests/sim/plants.py --check      only sees whether each still applies
 
 Environment: B (build), SEEDS and SECONDS_MAX at most for each (2000, 900). The sum is in
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -108,18 +110,40 @@ def build(tree, name, texts):
     return program
 
 
-def seek(program, only):
+def own_environment(**more):
+    """Without what asks for other seeds than ours."""
+    ours = {name: value for name, value in os.environ.items()
+            if name not in ("TEST_SEED", "TEST_LESS", "TEST_FULL") and not name.startswith("SIM_")}
+    return dict(ours, SIM_SHRINK_S="0", **more)
+
+
+def breaks_nothing(program, seed):
+    return subprocess.run([program], env=own_environment(TEST_SEED=str(seed)), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def seek(program, plain, only):
     """(the seed, what broke), or (the last seed, None)"""
-    env = dict(os.environ, SIM_SEEDS=os.environ.get("SEEDS", "2000"), SIM_SHRINK_S="0",
-               SIM_SECONDS=os.environ.get("SECONDS_MAX", "900"), SIM_UNTIL_BROKEN="1")
-    if only:
-        env["SIM_ONLY"] = only
-    out = subprocess.run([program], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         text=True, errors="replace").stdout
-    found = sorted((int(n), what) for n, what in re.findall(r"^seed (\d+): (.*)", out, re.M))
-    if found:
-        return found[0]
-    return int(re.search(r'"last": (\d+),', out).group(1)), None
+    next_seed, last = 1, int(os.environ.get("SEEDS", "2000"))
+    until = time.monotonic() + float(os.environ.get("SECONDS_MAX", "900"))
+    while next_seed <= last and time.monotonic() < until:
+        env = own_environment(SIM_FROM=str(next_seed), SIM_SEEDS=str(last + 1 - next_seed), SIM_UNTIL_BROKEN="1",
+                              SIM_SECONDS=str(int(until - time.monotonic()) + 1))
+        if only:
+            env["SIM_ONLY"] = only
+        out = subprocess.run([program], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True, errors="replace").stdout
+        broken = sorted((int(n), what) for n, what in re.findall(r"^seed (\d+): (.*)", out, re.M))
+        found = [(n, what) for n, what in broken if not what.startswith("ended by signal 14 ")]
+        if found:
+            if not breaks_nothing(plain, found[0][0]):
+                sys.exit(f"plants: seed {found[0][0]} breaks a promise without a mistake, too")
+            return found[0]
+        begun = int(re.search(r'"last": (\d+),', out).group(1))
+        if not broken:
+            return begun, None
+        next_seed = begun + 1
+    return next_seed - 1, None
 
 
 def main():
@@ -137,18 +161,20 @@ def main():
         told = json.load(open(f"{folder}.json"))
     except FileNotFoundError:
         told = {}
+    plain = build(f"{folder}/tree", "plain", {})
     missed = 0
     for name in sys.argv[1:] or plants:
         if name not in plants:
             sys.exit(f"plants: there is no {name}")
-        seeds, what = seek(build(f"{folder}/tree", name, texts[name]), plants[name][1])
+        seeds, what = seek(build(f"{folder}/tree", name, texts[name]), plain, plants[name][1])
         missed += what is None
         told[name] = {"words": plants[name][0], "seeds": seeds, "found": what}
-        print(f"| {plants[name][0]} | {seeds} | {re.split('[:(]', what)[0].strip() if what else 'not found'} |",
+        print(f"| `{name}` | {plants[name][0]} | {seeds} | {re.split('[:(]', what)[0].strip() if what else 'not found'} |",
               flush=True)
         with open(f"{folder}.json", "w") as out:
             json.dump(told, out, indent=1)
         os.remove(f"{folder}/{name}")
+    os.remove(plain)
     return missed > 0
 
 

@@ -46,16 +46,20 @@ static void count_answer(const struct op *op)
             sim_count(done[i].event);
 }
 
+static bool stands_still(void)
+{
+    const bool *faults = sim_world.is.faults;
+    return faults[SIM_PAUSE] || faults[SIM_STALL] || faults[SIM_PG_SLOW];
+}
+
 /* The time of PostgreSQL's answers is its clock's, as the session took it when it connected. */
 bool sim_may_be_pruned(const struct sim_deal *deal)
 {
     const struct sim_settings *is = &sim_world.is;
-    const bool by_server = is->postgres, stands_still = is->faults[SIM_PAUSE] ||
-                                                        is->faults[SIM_STALL] ||
-                                                        is->faults[SIM_PG_SLOW];
+    const bool by_server = is->postgres;
     if (is->retention_s == 0)
         return false;
-    return is->faults[SIM_CLOCK] || (by_server && stands_still) ||
+    return is->faults[SIM_CLOCK] || (by_server && stands_still()) ||
            sim_now_us() >= deal->asked_us + is->retention_s * INT64_C(1000000) -
                                (by_server ? SESSION_CLOCK_US : 0);
 }
@@ -64,6 +68,13 @@ bool sim_may_be_pruned(const struct sim_deal *deal)
 bool sim_refusal_may_go(const struct sim_deal *deal)
 {
     return sim_may_be_pruned(deal) || sim_world.is.refusals_max < SIM_REFUSALS_ALL;
+}
+
+bool sim_newer_refusals_since(const struct sim_deal *deal, int64_t *ret_us)
+{
+    const bool by_server = sim_world.is.postgres;
+    *ret_us = sim_wall_begin_us + deal->refused_us - (by_server ? SESSION_CLOCK_US : 0);
+    return !sim_world.is.faults[SIM_CLOCK] && !(by_server && stands_still());
 }
 
 /* Its answer is no longer kept. */
@@ -90,7 +101,7 @@ static bool may_differ(const struct sim_deal *deal, int status)
     return sim_refusal_may_go(deal) && (deal->status >= 300 || status >= 300);
 }
 
-void sim_enter(struct sim_deal *deal, const struct op *op)
+void sim_enter(struct sim_deal *deal, const struct op *op, int64_t asked_us)
 {
     const struct answer *answer = &op->answer;
     const char *body = answer->body ? answer->body : "";
@@ -102,6 +113,8 @@ void sim_enter(struct sim_deal *deal, const struct op *op)
         enter_done(deal);
     if (!is_decided(answer))
         return;
+    if (answer->status >= 300 && !answer->replayed && asked_us > deal->refused_us)
+        deal->refused_us = asked_us;
     if (deal->decided && deal->status >= 300 && !answer->replayed && sim_may_be_pruned(deal))
         sim_count(SIM_REDECIDED);
     if (deal->decided && (deal->status != answer->status || strcmp(deal->body, body) != 0)) {

@@ -196,7 +196,7 @@ static void ask_once(struct sim_deal *deal)
              told->op.answer.problem ? problem_info(told->op.answer.problem)->id : "ok",
              instance->number);
     sim_watch();
-    sim_enter(deal, &told->op);
+    sim_enter(deal, &told->op, asked_us);
     free(told->op.answer.body);
     free(told);
 }

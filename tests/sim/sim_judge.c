@@ -175,10 +175,14 @@ static bool is_kept(const struct sim_deal *deal, int status, const char *body)
 /* A refusal has gone, and cannot have become old: enough newer ones are there. */
 static void judge_forgotten(sqlite3 *store, const struct sim_deal *deal)
 {
+    int64_t since_us = 0;
     if (sim_world.is.retention_s > 0)
         return;
+    if (!sim_newer_refusals_since(deal, &since_us))
+        since_us = 0;
     sqlite3_stmt *statement =
-        prepare(store, "SELECT count(*) FROM idempotency WHERE http_status >= 400");
+        prepare(store, "SELECT count(*) FROM idempotency WHERE http_status >= 400 AND at_us >= ?");
+    sqlite3_bind_int64(statement, 1, since_us);
     if (statement && sqlite3_step(statement) == SQLITE_ROW &&
         sqlite3_column_int64(statement, 0) >= sim_world.is.refusals_max)
         sim_count(SIM_FORGOTTEN);

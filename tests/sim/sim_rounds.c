@@ -114,8 +114,10 @@ static void finish(struct job *job)
     sum.deals += first->deals;
     sum.looks += first->looks;
     sum.virtual_s += (double)first->virtual_us / 1e6;
-    for (int i = 0; i < SIM_EVENTS; i++)
+    for (int i = 0; i < SIM_EVENTS; i++) {
         sum.events[i] += first->events[i];
+        sum.runs_with[i] += first->events[i] > 0;
+    }
     if (is_canary(job->seed)) {
         sum.canaries++;
         sum.canaries_caught += first->events[SIM_FORK] > 0;
@@ -177,18 +179,26 @@ static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, d
     }
 }
 
+static void print_counts(const char *name, const uint64_t *counts, FILE *out)
+{
+    fprintf(out, ",\n  \"%s\": {", name);
+    for (int i = 0; i < SIM_EVENTS; i++)
+        fprintf(out, "%s\n    \"%s\": %" PRIu64, i ? "," : "", sim_event_texts[i], counts[i]);
+    fprintf(out, "\n  }");
+}
+
 void sim_sum_print(const struct sim_sum *is, FILE *out)
 {
     fprintf(out,
             "{\n  \"seeds\": %" PRIu64 ", \"last\": %" PRIu64
             ", \"seconds\": %.1f, \"deals\": %" PRIu64 ", \"looks\": %" PRIu64
             ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64 ", \"differing\": %" PRIu64
-            ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64 ",\n  \"events\": {",
+            ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64,
             is->seeds, is->last, is->seconds, is->deals, is->looks, is->virtual_s, is->broken,
             is->differing, is->canaries, is->canaries_caught);
-    for (int i = 0; i < SIM_EVENTS; i++)
-        fprintf(out, "%s\n    \"%s\": %" PRIu64, i ? "," : "", sim_event_texts[i], is->events[i]);
-    fprintf(out, "\n  }\n}\n");
+    print_counts("events", is->events, out);
+    print_counts("runs_with", is->runs_with, out);
+    fprintf(out, "\n}\n");
 }
 
 void sim_rounds(uint64_t from, uint64_t seeds, int n_jobs, double most_s, struct sim_sum *ret)

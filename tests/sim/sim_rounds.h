@@ -9,7 +9,7 @@ struct sim_sum {
     uint64_t seeds, deals, looks, broken,
         differing;                      /* runs that broke a promise; that a replay differed of */
     uint64_t canaries, canaries_caught; /* runs under no guard, and those that lost an update */
-    uint64_t events[SIM_EVENTS];
+    uint64_t events[SIM_EVENTS], runs_with[SIM_EVENTS];
     uint64_t first_broken; /* seed */
     double seconds, virtual_s;
 };

@@ -1,4 +1,5 @@
 #include "sim_settings.h"
+#include "sim_bend.h"
 #include "sim_threads.h"
 
 #include <string.h>
@@ -218,9 +219,12 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     ret->seed = seed;
     draw_service(ret);
     draw_clients(ret);
+    const bool bent = sim_bend(ret);
     draw_faults(ret);
+    sim_bend_faults(ret);
     draw_other_guard(ret);
-    draw_lock_alone(ret);
+    if (!bent)
+        draw_lock_alone(ret);
     if (in_store(ret->guard) || strcmp(ret->guard, "mutex") == 0) /* no server forgets its keys */
         ret->faults[SIM_KEY_DELETED] = false;
     if (ret->sync_normal) /* which promises nothing about what is not flushed */

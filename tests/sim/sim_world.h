@@ -33,6 +33,7 @@ struct sim_deal {
     int64_t amount;
     uint32_t asking;      /* under way */
     int64_t asked_us;     /* first */
+    int64_t refused_us;   /* its last refusal was stored then, or later */
     bool decided, unseen; /* unseen: accepted, and its answer pruned before it was told */
     int status;
     char body[DB_BODY_MAX + 1];
@@ -75,11 +76,15 @@ struct sim_instance *sim_instance_any(void);           /* that takes requests; N
 /* sim_clients.c: spawns them. */
 void sim_clients_start(void);
 
-/* sim_books.c: what a client is told goes into its books, and must fit what they have. */
-void sim_enter(struct sim_deal *deal, const struct op *op);
+/* sim_books.c: what a client is told goes into its books, and must fit what they have. asked_us:
+ * when it asked. */
+void sim_enter(struct sim_deal *deal, const struct op *op, int64_t asked_us);
 /* Its answer may be gone from the store by now: old enough, or so by a clock that leapt. */
 bool sim_may_be_pruned(const struct sim_deal *deal);
 bool sim_refusal_may_go(const struct sim_deal *deal);
+/* A refusal has gone that was stored at refused_us or later: so many as new ones must be there, by
+ * the store's clock since *ret_us. False: clocks leap. */
+bool sim_newer_refusals_since(const struct sim_deal *deal, int64_t *ret_us);
 /* Asks an operator's question until it is answered with 2xx. */
 void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard);
 /* A PATCH of the guard of an item or account, over the version that a GET shows; a few times, if
