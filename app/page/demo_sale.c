@@ -162,6 +162,15 @@ static bool read_terms(json_t *json, struct terms *ret)
     return true;
 }
 
+/* Whether one of the first n sales has this run id. Two sales of one id would sell one item. */
+static bool has_run_id(const struct wish *wish, size_t n, const char *run_id)
+{
+    for (size_t i = 0; i < n && run_id[0] != '\0'; i++)
+        if (strcmp(wish->sales[i].run_id, run_id) == 0)
+            return true;
+    return false;
+}
+
 static bool read_sales(const json_t *sales, struct wish *ret)
 {
     size_t i;
@@ -171,7 +180,7 @@ static bool read_sales(const json_t *sales, struct wish *ret)
         return false;
     json_array_foreach(sales, i, terms)
     {
-        if (!read_terms(terms, &ret->sales[i]))
+        if (!read_terms(terms, &ret->sales[i]) || has_run_id(ret, i, ret->sales[i].run_id))
             return false;
     }
     return true;
@@ -203,12 +212,12 @@ static bool answer_start(const struct extra_request *request, struct op *op)
     struct wish wish;
     reap();
     if (!read_wish(request->body, request->body_bytes, &wish)) {
-        op_problem(op, PROBLEM_BAD_REQUEST,
-                   "a sale is {\"sales\":[1 to %d of {\"guard\",\"run_id\",\"lease_ms\","
-                   "\"watchdog\",\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
-                   "\"connections\":1 to %d,\"rate\":0 to %d,\"together\",\"spread\"}",
-                   DEMO_SALES_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX,
-                   DEMO_RATE_MAX);
+        op_problem(
+            op, PROBLEM_BAD_REQUEST,
+            "a sale is {\"sales\":[1 to %d of {\"guard\",\"run_id\",\"lease_ms\","
+            "\"watchdog\",\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
+            "\"connections\":1 to %d,\"rate\":0 to %d,\"together\",\"spread\"}, each run_id once",
+            DEMO_SALES_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX, DEMO_RATE_MAX);
         return true;
     }
     if (first_in(RUNNING) != NULL) {

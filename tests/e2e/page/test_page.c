@@ -237,6 +237,8 @@ static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
                                       "{\"sales\":[{\"guard\":\"none\",\"lease_ms\":-1}]}",
                                       "{\"sales\":[{\"guard\":\"none\",\"fence\":1}]}",
                                       "{\"sales\":[{\"guard\":\"none\",\"more\":1}]}",
+                                      "{\"sales\":[{\"guard\":\"mutex\",\"run_id\":\"x\"},"
+                                      "{\"guard\":\"sql-row\",\"run_id\":\"x\"}]}",
                                       "{\"sales\":[{\"guard\":\"none\"}],\"buyers\":20001}",
                                       "{\"sales\":[{\"guard\":\"none\"}],\"more\":1}"};
     struct client client = {.port = page.shop.service->port, .fd = -1};
