@@ -32,7 +32,10 @@ static int migrate(const struct config *config, const char *none)
     db_versions versions;
     (void)none;
     const db_status status = db_migrate(config->db, &versions, &error);
-    if (status == DB_OK && versions.from == versions.to)
+    if (status == DB_OK && versions.index_made)
+        printf("the store has version %lld, and now the index of refusals\n",
+               (long long)versions.to);
+    else if (status == DB_OK && versions.from == versions.to)
         printf("the store has version %lld: there is nothing to do\n", (long long)versions.to);
     else if (status == DB_OK)
         printf("the store had version %lld, and has %lld\n", (long long)versions.from,

@@ -29,15 +29,15 @@ db_status db_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret)
     return reader->engine->read_refusals(reader, keep, ret);
 }
 
-db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us)
+db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n)
 {
-    return tx->engine->tx_prune_refusals(tx, before_us);
+    return tx->engine->tx_prune_refusals(tx, before_us, ret_n);
 }
 
 db_status db_migrate(const char *url, db_versions *ret, db_error *error)
 {
     const char *address;
     const db_engine *engine = db_engine_of(url, &address, error);
-    ret->to = SCHEMA_VERSION;
-    return engine ? engine->migrate(address, &ret->from, error) : DB_INVALID;
+    *ret = (db_versions){.to = SCHEMA_VERSION};
+    return engine ? engine->migrate(address, ret, error) : DB_INVALID;
 }

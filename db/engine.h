@@ -56,7 +56,7 @@ typedef struct db_engine {
     db_status (*open)(const char *address, const db_options *options, db **ret, db_error *error);
     /* upkeep.h: of a store that this process has not opened. */
     db_status (*backup)(const char *address, const char *file, db_error *error);
-    db_status (*migrate)(const char *address, int64_t *ret_from, db_error *error);
+    db_status (*migrate)(const char *address, db_versions *ret, db_error *error);
     void (*close)(db *db);
     db_status (*ping)(db *db);
     void (*stats)(const db *db, db_stats *ret);
@@ -135,7 +135,7 @@ typedef struct db_engine {
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
     db_status (*tx_prune_bite)(db_tx *tx, const char *after, const char *last, int64_t before_us);
-    db_status (*tx_prune_refusals)(db_tx *tx, int64_t before_us);
+    db_status (*tx_prune_refusals)(db_tx *tx, int64_t before_us, int64_t *ret_n);
     int64_t (*tx_now_us)(const db_tx *tx);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;

@@ -6,17 +6,9 @@
 #define NEXT_KIND(name, text)  " OR kind = '" text "'"
 #define IS_LEDGER_KIND         DB_KIND_MAP(FIRST_KIND, NEXT_KIND)
 
-/* Refusals beyond a number are pruned, the oldest first. */
-#define REFUSALS "idempotency_refusals"
 #define CREATE_REFUSALS                                                                            \
-    "CREATE INDEX " REFUSALS " ON idempotency(at_us, http_status) WHERE http_status >= 400"
-
-/* An index changes no row, so a store without it is of the same version. On PostgreSQL CREATE INDEX
- * IF NOT EXISTS would first wait for all who write. */
-const char sqlite_indexes_sql[] = "CREATE INDEX IF NOT EXISTS " REFUSALS
-                                  " ON idempotency(at_us, http_status) WHERE http_status >= 400";
-const char postgres_indexes_sql[] =
-    "DO $$ BEGIN IF to_regclass('" REFUSALS "') IS NULL THEN " CREATE_REFUSALS "; END IF; END $$";
+    "CREATE INDEX " SCHEMA_REFUSALS " ON idempotency(at_us, http_status) WHERE http_status >= 400"
+const char schema_refusals_sql[] = CREATE_REFUSALS;
 
 /*
  * No CHECK and no trigger guards stock or balance: a lost update must be able to happen, or no lock

@@ -11,7 +11,11 @@ enum { SCHEMA_APPLICATION_ID = 0x5ec1713d }; /* PRAGMA application_id: this file
 #define SCHEMA_TEXT_OF_THIS(number) #number
 
 extern const char sqlite_schema_sql[], postgres_schema_sql[];
-/* Makes the indexes that a store of an earlier program of this version lacks. */
-extern const char sqlite_indexes_sql[], postgres_indexes_sql[];
+
+/* The index of refusals. It changes no row, so a store of an earlier program, which lacks it, is of
+ * the same version. Only a migration makes it there: it may take minutes, needs the owner of the
+ * table, and keeps out who writes. */
+#define SCHEMA_REFUSALS "idempotency_refusals"
+extern const char schema_refusals_sql[];
 
 #endif

@@ -12,13 +12,14 @@
 db_status db_backup(const char *url, const char *file, db_error *error);
 
 typedef struct db_versions {
-    int64_t from, to; /* equal: there was nothing to do */
+    int64_t from, to; /* equal: no row was moved */
+    bool index_made;  /* of a store that had this version already */
 } db_versions;
 
 /* Moves a store of an older version to that of this program, in one transaction: it is whole in the
  * old version or whole in the new one, whenever the process ends. db/migration.h says what an old
- * ledger gets. No service may use the store meanwhile. *ret: the version
- * that it had, and that it has.
+ * ledger gets. A store of this version gets the index of refusals if it lacks it. No service may
+ * use the store meanwhile. *ret: the version that it had, and that it has.
  * Returns DB_OK, also if there is nothing to do; DB_INVALID: not a store of ours, or of a version
  * that is unknown; or what db_open() returns. Call it again to learn what became of a commit that
  * was not answered. */
@@ -50,7 +51,8 @@ db_status db_read_bite(db_reader *reader, const char *after, int64_t before_us, 
 db_status db_tx_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
 
 /* Refusals beyond a number, found by an index that has refusals alone. The newest stay: `keep` of
- * them, and all of the same microsecond as the last of these, by the store's clock. */
+ * them, and all of the same microsecond as the last of these. What is newest is told by the store's
+ * clock: after it has stepped back, a fresh refusal may go before an older one. */
 enum { DB_REFUSALS_MAX = 4096 };
 
 typedef struct db_refusals {
@@ -58,10 +60,10 @@ typedef struct db_refusals {
     int64_t before_us; /* they are from before this time */
 } db_refusals;
 
-/* keep >= 1. Reads keep + DB_REFUSALS_MAX entries of the index at most. Returns as the other reads.
- */
+/* keep >= 1. Reads keep + DB_REFUSALS_MAX entries of the index at most. DB_NOT_FOUND: the store
+ * lacks the index, so nothing was read; db_migrate() makes it. Else returns as the other reads. */
 db_status db_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret);
-/* Deletes the oldest DB_BITE refusals from before this time, or those that there are. */
-db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us);
+/* Deletes the oldest DB_BITE refusals from before this time, or those that there are: *ret_n. */
+db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n);
 
 #endif

@@ -3,6 +3,7 @@
 #include "repeated.h"
 #include "upkeep.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -16,24 +17,38 @@ struct prune_refusals {
     db_reader *reader;  /* opened at the first count */
     db_refusals beyond; /* n: not yet deleted */
     int64_t pause_us;   /* until the next count */
+    bool told;          /* that the index is missing */
     struct repeated thread;
+};
+
+struct bite {
+    int64_t before_us, n;
 };
 
 static db_status prune(db_tx *tx, void *arg)
 {
-    return db_tx_prune_refusals(tx, *(const int64_t *)arg);
+    struct bite *bite = arg;
+    return db_tx_prune_refusals(tx, bite->before_us, &bite->n);
 }
 
 static int64_t take_bite(struct prune_refusals *task)
 {
-    const int64_t n = task->beyond.n < DB_BITE ? task->beyond.n : DB_BITE;
-    if (db_run(task->base.db, prune, &task->beyond.before_us, NULL) != DB_OK) {
+    struct bite bite = {.before_us = task->beyond.before_us};
+    if (db_run(task->base.db, prune, &bite, NULL) != DB_OK) {
         task->beyond.n = 0; /* another time */
         return COUNT_PAUSE_US_MIN;
     }
-    counter_add(&task->base.counters->pruned, (uint64_t)n);
-    task->beyond.n -= n;
+    counter_add(&task->base.counters->pruned, (uint64_t)bite.n);
+    task->beyond.n -= DB_BITE;
     return task->beyond.n > 0 ? BITE_PAUSE_US : task->pause_us;
+}
+
+static void tell_without_index(struct prune_refusals *task)
+{
+    if (!task->told)
+        fprintf(stderr, "seckilld: refusals beyond --refusals-max stay until they are old: the "
+                        "store has no index of them; \"seckilld migrate\" makes it\n");
+    task->told = true;
 }
 
 /* Returns the pause until the next bite or count. */
@@ -45,7 +60,11 @@ static int64_t count_or_prune(void *arg)
     if (task->reader == NULL && db_reader_open(task->base.db, &task->reader, NULL) != DB_OK)
         return COUNT_PAUSE_US_MIN;
     const int64_t begin_us = now_us();
-    if (db_read_refusals(task->reader, task->base.config->refusals_max, &task->beyond) != DB_OK) {
+    const db_status status =
+        db_read_refusals(task->reader, task->base.config->refusals_max, &task->beyond);
+    if (status == DB_NOT_FOUND)
+        tell_without_index(task);
+    if (status != DB_OK) {
         task->beyond.n = 0;
         return COUNT_PAUSE_US_MIN;
     }

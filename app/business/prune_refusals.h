@@ -4,7 +4,8 @@
  *
  * It counts once a second, or less often, so that counting takes 1 % of a core at most. Then it
  * deletes what is beyond the bound, the oldest first, in small bites. So it costs what the refusals
- * of that time are worth, and nothing if there are few.
+ * of that time are worth, and nothing if there are few. It rests while the store has no index of
+ * refusals, and says so once in the log.
  */
 #ifndef PRUNE_REFUSALS_H
 #define PRUNE_REFUSALS_H

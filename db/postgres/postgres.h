@@ -215,7 +215,7 @@ db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, s
                    bool expects_one);
 
 /* postgres_migrate.c */
-db_status pg_migrate(const char *address, int64_t *ret_from, db_error *error);
+db_status pg_migrate(const char *address, db_versions *ret, db_error *error);
 
 /* -- rows ------------------------------------------------------------------------------------- */
 
@@ -288,7 +288,7 @@ int64_t pg_now_us(const db_tx *tx);
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                       int64_t done);
 db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
-db_status pg_prune_refusals(db_tx *tx, int64_t before_us);
+db_status pg_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n);
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* postgres_audit.c: reads in the connection's snapshot. */

@@ -35,11 +35,20 @@ static db_status move_rows(struct session *session, const struct migration *migr
     return status;
 }
 
+static db_status make_index(struct session *session, bool *ret_made)
+{
+    db_status status = session_exec(session, schema_refusals_sql, NULL);
+    if (status == DB_OK)
+        status = session_exec(session, "COMMIT", NULL);
+    *ret_made = status == DB_OK;
+    return status;
+}
+
 /* The advisory lock keeps out an instance that starts. The lock of each table waits for
  * transactions of instances that run, and those that come later find other tables. */
-static db_status migrate(struct session *session, int64_t *ret_from, db_error *error)
+static db_status migrate(struct session *session, db_versions *ret, db_error *error)
 {
-    int64_t ours = 0, version = 0, others = 0;
+    int64_t ours = 0, version = 0, indexed = 0, others = 0;
     db_status status =
         session_exec(session,
                      "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;"
@@ -52,17 +61,19 @@ static db_status migrate(struct session *session, int64_t *ret_from, db_error *e
     if (status == DB_OK)
         status = ask(session, "SELECT version FROM seckill_schema", &version);
     if (status == DB_OK)
+        status = ask(session, "SELECT count(to_regclass('" SCHEMA_REFUSALS "'))", &indexed);
+    if (status == DB_OK)
         status = ask(session,
                      "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                      " AND application_name = 'seckilld' AND pid <> pg_backend_pid()",
                      &others);
     if (status != DB_OK)
         return status;
-    *ret_from = version;
-    if (version == SCHEMA_VERSION)
+    ret->from = version;
+    if (version == SCHEMA_VERSION && indexed > 0)
         return DB_OK;
     const struct migration *migration = postgres_migration(version);
-    if (migration == NULL)
+    if (migration == NULL && version != SCHEMA_VERSION)
         return db_fail(error, DB_INVALID,
                        "PostgreSQL: schema version %lld; this program knows 1 to %d",
                        (long long)version, SCHEMA_VERSION);
@@ -70,12 +81,13 @@ static db_status migrate(struct session *session, int64_t *ret_from, db_error *e
         return db_fail(error, DB_UNAVAILABLE,
                        "PostgreSQL: %lld connections of seckilld are open; stop all instances",
                        (long long)others);
-    return move_rows(session, migration);
+    return migration != NULL ? move_rows(session, migration)
+                             : make_index(session, &ret->index_made);
 }
 
 /* The transaction ends with the connection. If the answer to COMMIT was lost, the next call tells.
  */
-db_status pg_migrate(const char *address, int64_t *ret_from, db_error *error)
+db_status pg_migrate(const char *address, db_versions *ret, db_error *error)
 {
     struct pg_store store = {.options = {.busy_ms = PG_READ_MS}};
     struct session *session = NULL;
@@ -85,7 +97,7 @@ db_status pg_migrate(const char *address, int64_t *ret_from, db_error *error)
     if (status != DB_OK)
         return status;
     session->answer_ms = MIGRATE_MS;
-    status = migrate(session, ret_from, error);
+    status = migrate(session, ret, error);
     if (session->trouble.status != DB_OK)
         status = db_fail(error, session->trouble.status, "%s", session->trouble.message);
     session_close(session);

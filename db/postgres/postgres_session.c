@@ -114,8 +114,6 @@ static db_status setup_schema(struct session *session, db_error *error)
         (status = session_exec(session, postgres_schema_sql, NULL)) == DB_OK)
         status = session_exec(session,
                               "INSERT INTO seckill_schema VALUES (" SCHEMA_VERSION_TEXT ")", NULL);
-    if (status == DB_OK && !empty)
-        status = session_exec(session, postgres_indexes_sql, NULL);
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 

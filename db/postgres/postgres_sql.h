@@ -5,6 +5,7 @@
 #define DB_POSTGRES_SQL_H
 
 #include "audit_sql.h"
+#include "schema.h"
 
 /* The types of a row's columns: "ttiiti...". */
 #define LETTER_TEXT        "t"
@@ -101,10 +102,11 @@
       " CASE WHEN at_us < $2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
       " WHERE key > $1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
     X(READ_REFUSALS, "i",                                                                          \
-      "SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"           \
-      " AND at_us < edge LIMIT " REFUSALS ") AS older), edge FROM (SELECT coalesce((SELECT at_us"  \
-      " FROM idempotency WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET $1 - 1), 0)"  \
-      " AS edge) AS kept")                                                                         \
+      "WITH kept AS MATERIALIZED (SELECT coalesce((SELECT at_us FROM idempotency"                  \
+      " WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET $1 - 1), 0) AS edge)"          \
+      " SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"          \
+      " AND at_us < edge ORDER BY at_us LIMIT " REFUSALS ") AS older), edge FROM kept"             \
+      " WHERE to_regclass('" SCHEMA_REFUSALS "') IS NOT NULL")                                     \
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
     X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
@@ -217,7 +219,7 @@
       " AND at_us < $3 AND http_status < 400 AND body <> ''")                                      \
     X(PRUNE_OLDEST_REFUSALS, "i",                                                                  \
       "DELETE FROM idempotency WHERE key = ANY (ARRAY(SELECT key FROM idempotency"                 \
-      " WHERE http_status >= 400 AND at_us < $1 ORDER BY at_us LIMIT " BITE "))")                  \
+      " WHERE http_status >= 400 AND at_us < $1 ORDER BY at_us LIMIT " BITE ")) RETURNING 1")      \
     X(NEXT_FENCE, "ti",                                                                            \
       "INSERT INTO fences AS old (key, fence) VALUES ($1, $2 + 1)"                                 \
       " ON CONFLICT (key) DO UPDATE SET fence = greatest(old.fence, $2) + 1 RETURNING fence")

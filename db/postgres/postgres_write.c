@@ -197,10 +197,18 @@ db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t 
     return status;
 }
 
-db_status pg_prune_refusals(db_tx *tx, int64_t before_us)
+db_status pg_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n)
 {
     const struct value values[] = {VALUE_INT(before_us)};
-    return tx_write(tx, SQL_PRUNE_OLDEST_REFUSALS, values, VALUE_COUNT(values), false);
+    struct session *session;
+    PGresult *result = NULL;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status =
+            session_ask(session, SQL_PRUNE_OLDEST_REFUSALS, values, VALUE_COUNT(values), &result);
+    *ret_n = status == DB_OK ? PQntuples(result) : 0;
+    PQclear(result);
+    return status == DB_NOT_FOUND ? DB_OK : status; /* none was left */
 }
 
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)

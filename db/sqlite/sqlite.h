@@ -324,14 +324,14 @@ int64_t sqlite_now_us(const db_tx *tx);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
 db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
-db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us);
+db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* sqlite_backup.c */
 db_status sqlite_backup(const char *address, const char *file, db_error *error);
 
 /* sqlite_migrate.c */
-db_status sqlite_migrate(const char *address, int64_t *ret_from, db_error *error);
+db_status sqlite_migrate(const char *address, db_versions *ret, db_error *error);
 
 /* sqlite_audit.c: reads in the connection's snapshot. */
 db_status conn_read_money(struct conn *conn, int (*each)(void *arg, const db_ledger_row *row),

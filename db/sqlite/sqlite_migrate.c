@@ -111,25 +111,40 @@ static db_status move_rows(struct conn *conn, const struct migration *migration)
     return status;
 }
 
-static db_status migrate(struct conn *conn, const char *path, int64_t *ret_from, db_error *error)
+/* One statement, so it is flushed and whole, or not there. */
+static db_status make_index(struct conn *conn, bool *ret_made)
+{
+    int64_t there;
+    db_status status = conn_query_int(
+        conn, "SELECT count(*) FROM sqlite_schema WHERE name = '" SCHEMA_REFUSALS "'", &there);
+    *ret_made = status == DB_OK && there == 0;
+    return *ret_made ? conn_exec(conn, "PRAGMA synchronous = FULL; %s", schema_refusals_sql)
+                     : status;
+}
+
+static db_status migrate(struct conn *conn, const char *path, db_versions *ret, db_error *error)
 {
     int64_t application, version;
+    db_status status = DB_OK;
     if (conn_query_int(conn, "PRAGMA application_id", &application) != DB_OK ||
         conn_query_int(conn, "PRAGMA user_version", &version) != DB_OK)
         return db_fail(error, conn->trouble.status, "%s", conn->trouble.message);
     if (application != SCHEMA_APPLICATION_ID)
         return db_fail(error, DB_INVALID, "%.150s: not a database of this service", path);
-    *ret_from = version;
+    ret->from = version;
     const struct migration *migration = sqlite_migration(version);
     if (migration == NULL && version != SCHEMA_VERSION)
         return db_fail(error, DB_INVALID, "%.120s: schema version %lld; this program knows 1 to %d",
                        path, (long long)version, SCHEMA_VERSION);
-    if (migration != NULL && move_rows(conn, migration) != DB_OK)
-        return db_fail(error, conn->trouble.status, "%s", conn->trouble.message);
-    return DB_OK;
+    if (migration != NULL)
+        status = move_rows(conn, migration);
+    else
+        status = make_index(conn, &ret->index_made);
+    return status == DB_OK ? DB_OK
+                           : db_fail(error, conn->trouble.status, "%s", conn->trouble.message);
 }
 
-db_status sqlite_migrate(const char *address, int64_t *ret_from, db_error *error)
+db_status sqlite_migrate(const char *address, db_versions *ret, db_error *error)
 {
     struct conn conn;
     struct file_lock lock;
@@ -144,7 +159,7 @@ db_status sqlite_migrate(const char *address, int64_t *ret_from, db_error *error
     status = file_lock_open(&lock, path, false, &alone, error);
     if (status == DB_OK) {
         if ((status = reflush_file(&conn, path, error)) == DB_OK)
-            status = migrate(&conn, path, ret_from, error);
+            status = migrate(&conn, path, ret, error);
         conn_close(&conn); /* before another process may open the file */
         file_lock_close(&lock);
         return status;

@@ -80,8 +80,6 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
     /* Before there is a log, so that the file itself has our id, see sqlite_reflush.c. */
     if (empty && (status = create_schema(store, error)) != DB_OK)
         return status;
-    if (!empty && conn_exec(conn, "%s", sqlite_indexes_sql) != DB_OK)
-        return refuse(store, error);
     /* Leaving WAL mode needs the file alone. The first sharer does it before it lets others in. */
     status = set_journal_mode(store, shared ? "persist" : "wal", error);
     if (status == DB_OK &&

@@ -5,6 +5,7 @@
 #define DB_SQLITE_SQL_H
 
 #include "audit_sql.h"
+#include "schema.h"
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
@@ -45,10 +46,11 @@
       " CASE WHEN at_us < ?2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
       " WHERE key > ?1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
     X(READ, READ_REFUSALS,                                                                         \
-      "SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"           \
-      " AND at_us < edge LIMIT " REFUSALS ") AS older), edge FROM (SELECT coalesce((SELECT at_us"  \
-      " FROM idempotency WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET ?1 - 1), 0)"  \
-      " AS edge) AS kept")                                                                         \
+      "WITH kept AS MATERIALIZED (SELECT coalesce((SELECT at_us FROM idempotency"                  \
+      " WHERE http_status >= 400 ORDER BY at_us DESC LIMIT 1 OFFSET ?1 - 1), 0) AS edge"           \
+      " FROM sqlite_schema WHERE name = '" SCHEMA_REFUSALS "')"                                    \
+      " SELECT (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE http_status >= 400"          \
+      " AND at_us < edge ORDER BY at_us LIMIT " REFUSALS ") AS older), edge FROM kept")            \
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \

@@ -223,14 +223,16 @@ db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int6
     return status;
 }
 
-db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us)
+db_status sqlite_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n)
 {
     const struct value values[] = {VALUE_INT(before_us)};
     struct conn *conn;
     db_status status = tx_begin_write(tx, &conn);
-    return status == DB_OK ? conn_run(conn, conn_bind(conn, SQL_PRUNE_OLDEST_REFUSALS, values,
-                                                      VALUE_COUNT(values)))
-                           : status;
+    if (status == DB_OK)
+        status =
+            conn_run(conn, conn_bind(conn, SQL_PRUNE_OLDEST_REFUSALS, values, VALUE_COUNT(values)));
+    *ret_n = status == DB_OK ? sqlite3_changes(conn->handle) : 0;
+    return status;
 }
 
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)

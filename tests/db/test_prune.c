@@ -148,9 +148,11 @@ static void a_bite_leaves_the_keys_outside_it(void **state)
 
 /* -- refusals beyond a number ------------------------------------------------------------------ */
 
+static int64_t gone; /* in the last bite */
+
 static db_status work_refusals(db_tx *tx, void *arg)
 {
-    return db_tx_prune_refusals(tx, *(const int64_t *)arg);
+    return db_tx_prune_refusals(tx, *(const int64_t *)arg, &gone);
 }
 
 /* Keeps so many, and returns how many bites that took. */
@@ -160,8 +162,14 @@ static int keep_refusals(struct fixture *fixture, int64_t keep, int64_t *ret_n)
     db_refusals beyond;
     assert_int_equal(DB_OK, db_read_refusals(fixture->reader, keep, &beyond));
     *ret_n = beyond.n;
-    for (int64_t n = beyond.n; n > 0; n -= DB_BITE, bites++)
+    for (int64_t n = beyond.n; n > 0; n -= DB_BITE, bites++) {
         assert_int_equal(DB_OK, db_run(fixture->store, work_refusals, &beyond.before_us, NULL));
+        assert_int_equal(n < DB_BITE ? n : DB_BITE, gone);
+    }
+    if (beyond.n > 0) { /* another instance was here */
+        assert_int_equal(DB_OK, db_run(fixture->store, work_refusals, &beyond.before_us, NULL));
+        assert_int_equal(0, gone);
+    }
     return bites;
 }
 
@@ -238,18 +246,34 @@ static void a_count_and_a_bite_have_an_end(void **state)
     assert_int_equal(DB_BITE + 1, fixture_sql_int(fixture, "SELECT min(at_us) FROM idempotency"));
 }
 
-/* It was made by an earlier program of this version. */
-static void a_store_without_the_index_of_refusals_gets_it(void **state)
+/* It was made by an earlier program of this version. A store is opened without the index, however
+ * large it is and whoever opens it. */
+static void only_a_migration_makes_the_index_of_refusals(void **state)
 {
     struct fixture *fixture = *state;
+    db_versions versions;
+    db_refusals beyond;
+    for (int i = 0; i < 2 * DB_BITE; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "r%d", i);
+        assert_int_equal(DB_OK, store(fixture, key, 409, 1000 + i));
+    }
     fixture_close(fixture);
     fixture_sql(fixture, "DROP INDEX idempotency_refusals");
+    for (int i = 0; i < 2; i++) {
+        fixture_open(fixture, NULL);
+        assert_int_equal(DB_NOT_FOUND, db_read_refusals(fixture->reader, 1, &beyond));
+        assert_int_equal(DB_UNAVAILABLE, db_migrate(fixture->url, &versions, NULL));
+        fixture_close(fixture);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(DB_OK, db_migrate(fixture->url, &versions, NULL));
+        assert_int_equal(versions.from, versions.to);
+        assert_int_equal(i == 0, versions.index_made);
+    }
     fixture_open(fixture, NULL);
-    fixture_close(fixture);
-    fixture_sql(fixture, "DROP INDEX idempotency_refusals"); /* it was there */
-    fixture_open(fixture, NULL);
-    fixture_close(fixture);
-    fixture_open(fixture, NULL);
+    assert_int_equal(DB_OK, db_read_refusals(fixture->reader, 1, &beyond));
+    assert_int_equal(2 * DB_BITE - 1, beyond.n);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -265,7 +289,7 @@ int main(void)
         TEST(the_oldest_refusals_beyond_a_number_go),
         TEST(refusals_of_one_time_stay_together),
         TEST(a_count_and_a_bite_have_an_end),
-        TEST(a_store_without_the_index_of_refusals_gets_it),
+        TEST(only_a_migration_makes_the_index_of_refusals),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -189,7 +189,7 @@ static PGresult *run_other(struct pg_backend *backend, const char *text)
     } else if (begins(text, insert_version)) {
         backend->schema_version = atoi(text + sizeof insert_version - 1);
         store_version(backend->schema_version);
-    } else if (strcmp(text, postgres_schema_sql) != 0 && strcmp(text, postgres_indexes_sql) != 0) {
+    } else if (strcmp(text, postgres_schema_sql) != 0) {
         fprintf(stderr, "the model of PostgreSQL does not know: %s\n", text);
         abort();
     }

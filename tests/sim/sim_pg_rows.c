@@ -152,6 +152,13 @@ static void f_terminate(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_int(context, pg_server_terminate(sqlite3_value_int64(args[0])));
 }
 
+/* Every relation that is asked for is there. */
+static void f_same(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    (void)n;
+    sqlite3_result_value(context, args[0]);
+}
+
 /* -- the tables -------------------------------------------------------------------------------- */
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -194,6 +201,7 @@ void pg_rows_begin(void)
     add_function("pg_backend_pid", 0, 0, f_backend_pid);
     add_function("clock_us", 0, 0, f_clock_us);
     add_function("pg_terminate_backend", 1, 0, f_terminate);
+    add_function("to_regclass", 1, 0, f_same);
     for (size_t i = 0; i < TABLES_N; i++) {
         const char *name = tables[i].name;
         run("CREATE TABLE %s_v (%s, row, vid INTEGER PRIMARY KEY, xmin, xmax DEFAULT 0)", name,

@@ -265,6 +265,10 @@ static void run_delete(struct run *run)
         step(run, run->sql->end);
         sqlite3_reset(run->sql->end);
         run->changed++;
+        if (run->sql->returns) {
+            bind_number(run->sql->result, AT_VID, vid);
+            ask(run, run->sql->result);
+        }
     }
 }
 

@@ -194,9 +194,10 @@ static void take_update(struct pg_sql *sql, char *text)
     take_returning(sql, returning);
 }
 
-/* DELETE FROM table WHERE where */
+/* DELETE FROM table WHERE where [RETURNING columns] */
 static void take_delete(struct pg_sql *sql, char *text)
 {
+    char *returning = cut_at(text, " RETURNING ");
     char *where = cut_at(text, " WHERE ");
     if (!where)
         unknown(sql->text);
@@ -205,7 +206,7 @@ static void take_delete(struct pg_sql *sql, char *text)
     sscanf(text, "DELETE FROM %31s", sql->table);
     sql->find = prepare("SELECT vid, row FROM %s WHERE %s", sql->table, where);
     sql->again = prepare("SELECT vid FROM %s WHERE (%s) AND row = ?90", sql->table, where);
-    take_versions(sql);
+    take_returning(sql, returning);
 }
 
 /* INSERT INTO table [AS alias] (columns) VALUES (values) [ON CONFLICT DO NOTHING | ON CONFLICT
@@ -308,7 +309,7 @@ struct pg_sql *pg_sql(const char *text)
     if (!sql || strlen(text) >= SQL_MAX || !(sql->text = strdup(text)))
         abort();
     translate(text, copy);
-    if (begins(copy, "SELECT ") && !is_foreign(copy))
+    if ((begins(copy, "SELECT ") && !is_foreign(copy)) || begins(copy, "WITH "))
         take_select(sql, copy);
     else if (begins(copy, "UPDATE "))
         take_update(sql, copy);

@@ -2,13 +2,19 @@
  * twice. */
 #include "business.h"
 #include "process.h"
+#include "schema.h"
 #include "service_rig.h"
+#include "upkeep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 enum { WITHIN_MS = 60000, STOCK = 100, ORDERS = 150, REFUSALS = 10, MANY = 200 };
@@ -104,9 +110,8 @@ static void refusals_beyond_a_number_go_the_oldest_first(void **state)
     for (int i = 0; i < MANY; i++)
         refuse(i == 0 ? &oldest : &op, i);
     await(&oldest, PROBLEM_NOT_FOUND);
-    while (transaction(op_make(&op, OP_PLACE_ORDER, "1", "u1", STOCK + 1, MANY - REFUSALS - 1)) !=
-           PROBLEM_NOT_FOUND)
-        continue; /* more than one bite */
+    await(op_make(&op, OP_PLACE_ORDER, "1", "u1", STOCK + 1, MANY - REFUSALS - 1),
+          PROBLEM_NOT_FOUND); /* more than one bite */
     for (int i = MANY - REFUSALS; i < MANY; i++) {
         refuse(&op, i);
         assert_true(op.answer.replayed);
@@ -117,6 +122,65 @@ static void refusals_beyond_a_number_go_the_oldest_first(void **state)
     assert_int_equal(op_run(rig.service, op_order(&done, MANY)), 201);
     assert_true(done.answer.replayed);
     assert_int_equal(rig_stock(), STOCK - 2);
+}
+
+static void drop_index(void)
+{
+    sqlite3 *handle;
+    assert_int_equal(sqlite3_open(strchr(rig.config.db, ':') + 1, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, "DROP INDEX " SCHEMA_REFUSALS, NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+/* How often the file says it. */
+static int count_said(const char *path, const char *what)
+{
+    char text[4096];
+    int n = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+static bool is_said(void *path)
+{
+    return count_said(path, "no index of them") > 0;
+}
+
+/* An earlier program made the store. */
+static void without_its_index_the_task_rests_and_says_so(void **state)
+{
+    (void)state;
+    struct op op, oldest;
+    char path[512];
+    db_versions versions;
+    rig_stop();
+    rig.config.key_retention_s = 0;
+    rig.config.refusals_max = REFUSALS;
+    drop_index();
+    snprintf(path, sizeof path, "%s.log", strchr(rig.config.db, ':') + 1);
+    const int errors = dup(STDERR_FILENO), log = open(path, O_CREAT | O_WRONLY, 0600);
+    dup2(log, STDERR_FILENO);
+    close(log);
+    assert_int_equal(rig_start(), 0);
+    for (int i = 0; i < MANY; i++)
+        refuse(i == 0 ? &oldest : &op, i);
+    const bool said = wait_until(is_said, path, WITHIN_MS);
+    const bool kept = transaction(&oldest) != PROBLEM_NOT_FOUND;
+    rig_stop();
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    assert_true(said);
+    assert_true(kept);
+    assert_int_equal(count_said(path, "no index of them"), 1);
+    assert_int_equal(db_migrate(rig.config.db, &versions, NULL), DB_OK);
+    assert_int_equal(rig_start(), 0);
+    await(&oldest, PROBLEM_NOT_FOUND);
 }
 
 static bool is_shown(void *line)
@@ -149,6 +213,7 @@ int main(void)
         TEST(a_pruned_refusal_can_be_asked_again),
         TEST(every_old_answer_is_pruned_and_counted),
         TEST(refusals_beyond_a_number_go_the_oldest_first),
+        TEST(without_its_index_the_task_rests_and_says_so),
     };
     int failed = cmocka_run_group_tests_name("lanes off", tests, rig_open, rig_close);
     lanes = true;
