@@ -85,7 +85,14 @@ static bool gave_way(void *n)
     return atomic_load(&n_gave_way) == *(const long *)n;
 }
 
-/* The lines are full. The last of the longest gives way, so another address has a place. */
+static void is_alive(void)
+{
+    const int fd = raw_connect(fixture.port);
+    fixture_send(fd, "GET", "/livez", NULL);
+    answered(fd, 200);
+}
+
+/* The lines are full. The last of the longest gives way, so other addresses keep their places. */
 static void lines_that_are_full_hold_up_no_question_for_liveness(void **state)
 {
     (void)state;
@@ -112,9 +119,13 @@ static void lines_that_are_full_hold_up_no_question_for_liveness(void **state)
     const int others[] = {connect_from("127.0.0.2"), connect_from("127.0.0.3")};
     for (int i = 0; i < 2; i++)
         fixture_send(others[i], "GET", "/v1/items/1", NULL);
-    const int probe = raw_connect(fixture.port);
-    fixture_send(probe, "GET", "/livez", NULL);
-    answered(probe, 200);
+    is_alive();
+    int more[3];
+    for (int i = 0; i < 3; i++) {
+        more[i] = raw_connect(fixture.port);
+        fixture_send(more[i], "GET", "/v1/items/1", NULL);
+    }
+    is_alive();
     turned_away(fds[0], "too many wait");
     assert_true(all_are_in(NULL));
     stub_mode(fixture.service, STUB_ANSWER);
@@ -122,6 +133,8 @@ static void lines_that_are_full_hold_up_no_question_for_liveness(void **state)
     answered(first, 200);
     for (int i = 0; i < 2; i++)
         answered(others[i], 200);
+    for (int i = 0; i < 3; i++)
+        close(more[i]);
     for (int i = 1; i < MANY; i++)
         if (fds[i] != silent)
             close(fds[i]);
