@@ -51,7 +51,7 @@ $(B)/tests/lockkit/conformance/test_contest_redis: | $(B)/peers/installed
 $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/*.mjs)
 	$(Q).ci/install-node-peers $(@D) $^
 
-# -- the service on fibers: these calls of our objects go to tests/sim/sim_wrap.c and sim_files.c -------
+# -- the service on fibers: these calls of our objects go to tests/sim/machine/ -----------------
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
@@ -64,14 +64,14 @@ SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(add
                  _aget _aget_children _async)
 SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
-$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
+$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c tests/sim/*/sim_*.c)) $(L_APP)
 	$(LINK) -lcmocka -llua5.1
 SIM_REDIS_T := $(filter %/test_redis_model,$(TESTS)) # beside a real Redis, without the rest of the simulation
-$(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/sim_,$(addsuffix .c,bytes redis_commands \
+$(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/servers/sim_,$(addsuffix .c,bytes redis_commands \
                     redis_data redis_lua redis_sets resp))) $(call lib,test sandbox lockkit)
 	$(LINK) -lcmocka -llua5.1
 SIM_MEMCACHED_T := $(filter %/test_memcached_model,$(TESTS)) # likewise
-$(SIM_MEMCACHED_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/sim/sim_bytes.c tests/sim/sim_memcached.c) $(call lib,test sandbox lockkit)
+$(SIM_MEMCACHED_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/servers/,sim_bytes.c sim_memcached.c)) $(call lib,test sandbox lockkit)
 	$(LINK) -lcmocka
 
 # -- fuzzing: tests/fuzz/fuzz_NAME.c becomes build/fuzz/NAME. Every room is built for it in build/fuzz -------
