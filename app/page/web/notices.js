@@ -2,17 +2,19 @@
 // A line stays until it is no longer so, or is replaced.
 import { text } from "./text.js";
 
-const matters = new Map(); // matter -> () => its line
+const matters = new Map(); // matter -> {calm, line: () => its text}
+const CALM = ["serviceBack"]; // good news
 
 export function drawNotices() {
-  const lines = [...matters.values()].map((line) => line()), list = document.getElementById("notices");
+  const all = [...matters.values()], lines = all.map(({ line }) => line()), list = document.getElementById("notices");
+  list.classList.toggle("calm", all.every(({ calm }) => calm));
   if (list.textContent === lines.join("")) return;
   list.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
 }
 
 // name: of a text; values: of it, or what returns them, for values that are words themselves.
 export function notice(matter, name, values = {}) {
-  matters.set(matter, () => text(name, typeof values === "function" ? values() : values));
+  matters.set(matter, { calm: CALM.includes(name), line: () => text(name, typeof values === "function" ? values() : values) });
   drawNotices();
 }
 
