@@ -109,24 +109,31 @@ static int close_all(void **state)
 
 /* -- buyers ------------------------------------------------------------------------------------ */
 
+/* Neither is a decision: 503, or 409 while a former sending of the same key still runs. */
+static bool is_for_later(const struct reply *reply)
+{
+    char problem[64];
+    return reply->status == 503 ||
+           strcmp(reply_problem(reply, problem, sizeof problem), "in-flight") == 0;
+}
+
 static void note(struct buyer *buyer, const struct reply *reply)
 {
     if (reply->status == 201)
         atomic_fetch_add(&buyer->accepted, 1);
-    if (reply->status == 503) {
+    if (is_for_later(reply)) {
         buyer->refused++;
         snprintf(buyer->refusal, sizeof buyer->refusal, "%.255s", reply->body);
     }
     buyer->unanswered += reply->status == 0;
-    buyer->other += reply->status != 201 && reply->status != 503 && reply->status != 0;
+    buyer->other += reply->status != 201 && reply->status != 0 && !is_for_later(reply);
     if (reply->took_ms > buyer->slowest_ms) {
         buyer->slowest_ms = reply->took_ms;
         snprintf(buyer->slowest, sizeof buyer->slowest, "%d %.200s", reply->status, reply->body);
     }
 }
 
-/* A 503 is no decision. The same key is sent again until there is a decision, even after the sale.
- */
+/* The same key is sent again until there is a decision, even after the sale. */
 static void *buy(void *arg)
 {
     struct buyer *buyer = arg;
@@ -140,9 +147,9 @@ static void *buy(void *arg)
             client_call(&buyer->client, "POST", path, key, "{\"user_id\":\"u1\"}", SHOP_WAIT_MS,
                         reply);
             note(buyer, reply);
-            if (reply->status == 503)
+            if (is_for_later(reply))
                 nanosleep(&pause, NULL);
-            buyer->decided = reply->status != 503 && reply->status != 0;
+            buyer->decided = reply->status != 0 && !is_for_later(reply);
         } while (!buyer->decided && test_now_ms() < atomic_load(&give_up_ms));
     }
     client_close(&buyer->client);
