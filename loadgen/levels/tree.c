@@ -72,8 +72,11 @@ static enum ran follow(struct stage *stage, struct path *path, struct run_moves 
         if (stage_move(stage, who) != 0)
             return RAN_FAILED;
         moves->ended_us[moves->n] = steady_us();
-        if (who == 'L')
-            moves->lease_us = stage->held_us;
+        if (who != 'L')
+            continue;
+        if (moves->n == 0 || stage->held_us < moves->ended_us[moves->n - 1])
+            return RAN_EARLY; /* A's key was not seen in this move */
+        moves->lease_us = stage->held_us;
     }
     moves->who[moves->n] = '\0';
     return RAN;
