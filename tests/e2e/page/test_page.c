@@ -231,14 +231,15 @@ static bool no_sale_runs(void *arg)
 static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
 {
     (void)state;
+    static const char same_ids[] = "{\"sales\":[{\"guard\":\"mutex\",\"run_id\":\"x\"},"
+                                   "{\"guard\":\"sql-row\",\"run_id\":\"x\"}]}";
     static const char *const bad[] = {"{}",
                                       "{\"sales\":[]}",
                                       "{\"sales\":[{\"guard\":\"--html=/x\"}]}",
                                       "{\"sales\":[{\"guard\":\"none\",\"lease_ms\":-1}]}",
                                       "{\"sales\":[{\"guard\":\"none\",\"fence\":1}]}",
                                       "{\"sales\":[{\"guard\":\"none\",\"more\":1}]}",
-                                      "{\"sales\":[{\"guard\":\"mutex\",\"run_id\":\"x\"},"
-                                      "{\"guard\":\"sql-row\",\"run_id\":\"x\"}]}",
+                                      same_ids,
                                       "{\"sales\":[{\"guard\":\"none\"}],\"buyers\":20001}",
                                       "{\"sales\":[{\"guard\":\"none\"}],\"more\":1}"};
     struct client client = {.port = page.shop.service->port, .fd = -1};
