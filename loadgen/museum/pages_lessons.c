@@ -28,14 +28,13 @@ static bool was_recorded(const struct site *site, const struct hazard *hazard)
     return false;
 }
 
-/* -- a lesson
- * -------------------------------------------------------------------------------------- */
+/* -- a lesson --------------------------------------------------------------------------------- */
 
 static void write_paragraph(const struct page *page, const char *key, const char *const *text)
 {
     fputs("<p><b>", page->out);
     html_escape(words_get(page->words, key), page->out);
-    fputs(".</b> ", page->out);
+    fprintf(page->out, "%s</b>", words_get(page->words, "colon"));
     html_escape(text[page->language], page->out);
     fputs("</p>\n", page->out);
 }

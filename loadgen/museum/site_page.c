@@ -1,10 +1,12 @@
 #include "site_page.h"
+#include "hazard.h"
 #include "museum.h"
 #include "output.h"
 #include "web_files.h"
 #include "words.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +35,41 @@ static const char *member(const struct page *page, const struct page_part *parts
         return policy(parts);
     if (strcmp(name, "root") == 0)
         return page->root;
-    return strcmp(name, "other") == 0 ? page->other : page->title;
+    return page->title;
+}
+
+/* The same row of links on each page. The page itself is none, and its own sections are near. */
+static void write_nav(const struct page *page)
+{
+    static const struct {
+        const char *to, *word;
+    } links[] = {{"index.html", "site"},
+                 {"index.html#lost-update", "nav.story"},
+                 {"index.html#which", "nav.which"},
+                 {"levels.html", "nav.levels"},
+                 {"matrix.html", "nav.matrix"},
+                 {"teach.html", "nav.teach"},
+                 {"interview.html", "nav.interview"}};
+    const char *top = page->root + (page->language == EN ? 0 : strlen("../")); /* of its language */
+    fputs("<nav aria-label=\"", page->out);
+    html_escape(words_get(page->words, "site"), page->out);
+    fputs("\">", page->out);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        const bool here = strcmp(links[i].to, page->template) == 0;
+        const char *section = strchr(links[i].to, '#');
+        const bool near = section != NULL && strncmp(links[i].to, page->template,
+                                                     (size_t)(section - links[i].to)) == 0;
+        if (here)
+            fputs("<b aria-current=\"page\">", page->out);
+        else
+            fprintf(page->out, "<a href=\"%s%s\">", near ? "" : top, near ? section : links[i].to);
+        html_escape(words_get(page->words, links[i].word), page->out);
+        fputs(here ? "</b>\n" : "</a>\n", page->out);
+    }
+    fprintf(page->out, "<a href=\"%s\" lang=\"%s\" hreflang=\"%s\">", page->other,
+            words_get(page->words, "other-lang"), words_get(page->words, "other-lang"));
+    html_escape(words_get(page->words, "other"), page->out);
+    fputs("</a></nav>\n", page->out);
 }
 
 static void write_part(const struct page *page, const struct page_part *parts, const char *name)
@@ -50,7 +86,9 @@ static void fill(const struct page *page, const char *text, const struct page_pa
         char name[64];
         fwrite(text, 1, (size_t)(brace - text), page->out);
         snprintf(name, sizeof name, "%.*s", (int)(end - brace - 2), brace + 2);
-        if (name[0] == '@')
+        if (strcmp(name, "=nav") == 0)
+            write_nav(page);
+        else if (name[0] == '@')
             write_part(page, parts, name + 1);
         else if (name[0] == '=')
             html_escape(member(page, parts, name + 1), page->out);
@@ -66,6 +104,7 @@ int page_make(struct page *page, const char *template, const struct page_part *p
 {
     char file[4096];
     snprintf(file, sizeof file, "%s/%s", page->site->out, path);
+    page->template = template;
     page->out = output_open("loadgen", file);
     if (page->out != NULL) {
         fill(page, web_find("head.html"), parts);

@@ -22,7 +22,8 @@ struct page {
     const char *root;  /* from the page to the site's top: "", "../" */
     const char *other; /* address of the page in the other language */
     const char *title;
-    const void *about; /* for the parts */
+    const void *about;    /* for the parts */
+    const char *template; /* page_make() sets it */
     FILE *out;
 };
 
@@ -34,7 +35,8 @@ struct page_part {
 /* In the template:
  *   {{KEY}}     the word, escaped
  *   {{@NAME}}   a part of the page
- *   {{=root}} {{=other}} {{=title}}  members of the page
+ *   {{=root}} {{=title}}  members of the page
+ *   {{=nav}}    the links to the other pages
  *   {{=policy}} what the page may load: scripts only if it has the part "scripts"
  * Writes the file PATH of the site. 0, or -1 with site->message. */
 int page_make(struct page *page, const char *template, const struct page_part *parts,

@@ -123,7 +123,8 @@ Museum.levels = (() => {
     const list = game.forest.querySelector('ol') || make('ol', {}, ...schedules.map(line));
     const details = game.forest.querySelector('details') || make('details', {}, make('summary', {}, say('all', { n: schedules.length })), list);
     game.forest.replaceChildren(make('p', { class: 'sum' }, summary(game.level)),
-      tree.draw(schedules, { path: game.moves, pick: (moves) => play(game, moves) }), details);
+      tree.draw(schedules, { path: game.moves, pick: (moves) => play(game, moves) }),
+      make('p', { class: 'keys' }, say('legend')), details);
   }
 
   /* Without motion it stands at the end of the loss at once. */

@@ -54,6 +54,24 @@ static inline size_t looks_findings(const char *page, int width, bool dark)
     return looks_findings_here(page, width, dark);
 }
 
+struct look {
+    const char *page;
+    int width;
+    bool dark;
+};
+
+/* All looks, before it fails: no finding, and nothing beside the page. */
+static inline void assert_looks_well(const struct look *looks, size_t n)
+{
+    size_t findings = 0;
+    for (size_t i = 0; i < n; i++) {
+        findings += looks_findings(looks[i].page, looks[i].width, looks[i].dark);
+        assert_true(
+            browser_is(&museum.browser, "document.documentElement.scrollWidth <= innerWidth"));
+    }
+    assert_int_equal(findings, 0);
+}
+
 static inline bool looks_read(void)
 {
     FILE *file = fopen(shop_binary("axe.min.js"), "re");

@@ -115,6 +115,46 @@ static void the_pages_say_it_all_without_scripts(void **state)
                            "The row is 200 too high."));
 }
 
+/* Of the links in the page's first lines, how many lead to a file. -1: one does not, or one that is
+ * not the last leads to the other language. */
+static int good_links(const char *page)
+{
+    const char *at = strstr(file_of(page), "<nav"), *end = strstr(at, "</nav>");
+    const char *slash = strrchr(page, '/'), *out = strstr(page, "lesson/") ? "../../" : "../";
+    bool left = false; /* for the other language */
+    int n = 0;
+    while ((at = strstr(at, "href=\"")) != NULL && at < end) {
+        char path[3 * PATH_LONGEST];
+        const int length = (int)strcspn(at += strlen("href=\""), "#\"");
+        snprintf(path, sizeof path, "%s/%.*s%.*s", folder, slash ? (int)(slash - page) + 1 : 0,
+                 page, length, at);
+        if (access(path, R_OK) != 0 || left)
+            return -1;
+        left = strncmp(at, out, strlen(out)) == 0;
+        n++;
+    }
+    return n;
+}
+
+/* The same row on each page. The page itself is no link. */
+static void each_page_links_to_all_others(void **state)
+{
+    static const char *const pages[] = {"index.html", "levels.html", "matrix.html", "teach.html",
+                                        "interview.html"};
+    (void)state;
+    assert_int_equal(make(lab("sends")), 0);
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        char zh[PATH_LONGEST];
+        snprintf(zh, sizeof zh, "zh/%s", pages[i]);
+        assert_int_equal(good_links(pages[i]), 7);
+        assert_int_equal(good_links(zh), 7);
+        assert_true(has(pages[i], "<b aria-current=\"page\">") &&
+                    has(zh, "<b aria-current=\"page\">"));
+    }
+    assert_int_equal(good_links("lesson/lost-update.html"), 8);
+    assert_int_equal(good_links("zh/lesson/lost-update.html"), 8);
+}
+
 static json_t *two_rows(int second)
 {
     return json_pack("[{s:s, s:i, s:i, s:s}, {s:s, s:i, s:i, s:s}]", "txn_id", "h1-u3", "before",
@@ -333,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_shown_and_the_rest_is_named),
         cmocka_unit_test(the_pages_say_it_all_without_scripts),
+        cmocka_unit_test(each_page_links_to_all_others),
         cmocka_unit_test(the_opening_has_the_figures_of_the_recorded_sale),
         cmocka_unit_test(a_sale_whose_rows_agree_is_not_told),
         cmocka_unit_test(a_recording_cannot_add_markup),
