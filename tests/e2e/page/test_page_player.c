@@ -148,13 +148,15 @@ static void assert_played(const char *pattern)
     assert_nothing(browser_run(browser, script));
 }
 
-/* Clicks on the lane that this expression finds, and waits until it is played. False: there is
- * none. */
+/* Closes what is shown, clicks on the lane that this expression finds, and waits until it is
+ * played. False: there is none. */
 static bool choose(const char *lane)
 {
     char script[SCRIPT_MAX];
     snprintf(script, sizeof script,
              "window.lane = %s; if (!lane) return false; window.key = lane.dataset.key;"
+             "document.body.dispatchEvent(new KeyboardEvent('keydown', "
+             "{ key: 'Escape', bubbles: true }));"
              "lane.dispatchEvent(new MouseEvent('click')); return true;",
              lane);
     json_t *found = browser_run(browser, script);
@@ -162,6 +164,7 @@ static bool choose(const char *lane)
     json_decref(found);
     if (is_there)
         assert_true(browser_await(browser,
+                                  "!document.getElementById('detail').hidden && "
                                   "document.querySelector('#detail h2')?.textContent.endsWith("
                                   "` ${key}`) && document.querySelector('#detail .trace') !== null",
                                   PAGE_WAIT_MS));
