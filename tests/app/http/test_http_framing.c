@@ -1,34 +1,12 @@
 /* Requests that two parsers could read differently are refused and the connection is closed. Uses a
  * raw socket. */
-#include "http_framing.h"
-#include "http_fixture.h"
+#include "raw_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define GET  "GET /livez HTTP/1.1\r\n"
-#define HOST "Host: t\r\n"
-#define POST                                                                                       \
-    "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"            \
-    "Idempotency-Key: k1\r\n"
-#define BODY "{\"user_id\":\"u1\"}" /* 16 bytes */
-
-static struct fixture fixture;
-
-static int start(void **state)
-{
-    fixture_defaults(&fixture);
-    fixture_start(&fixture);
-    *state = &fixture;
-    return 0;
-}
 
 /* Sends the bytes at once, then byte by byte. Each time the answer is 400 with a problem, the
  * connection is closed, and the service gets no operation. */

@@ -1,34 +1,12 @@
 /* How large a head may be: the largest one is taken, and one beyond harms nobody. Uses a raw
  * socket.
  */
-#include "http_framing.h"
-#include "http_fixture.h"
+#include "raw_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define GET  "GET /livez HTTP/1.1\r\n"
-#define HOST "Host: t\r\n"
-#define POST                                                                                       \
-    "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"            \
-    "Idempotency-Key: k1\r\n"
-#define BODY "{\"user_id\":\"u1\"}" /* 16 bytes */
-
-static struct fixture fixture;
-
-static int start(void **state)
-{
-    fixture_defaults(&fixture);
-    fixture_start(&fixture);
-    *state = &fixture;
-    return 0;
-}
 
 /* libmicrohttpd keeps a second copy of cookies. A request with an effect must be answered. */
 static void a_head_full_of_cookies_is_answered(void **state)
