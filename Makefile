@@ -39,8 +39,8 @@ LIB_ZOOKEEPER := -lzookeeper_mt # which has no pkg-config file
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wconversion -Wno-sign-conversion \
           -Wmissing-prototypes -Wvla
 OPT    ?= -O2 -g
-CFLAGS += -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread \
-          $(shell pkg-config --cflags $(LIBS_ALL) 2>/dev/null)
+CFLAGS_ALL := $(shell pkg-config --cflags $(LIBS_ALL) 2>/dev/null)
+CFLAGS += -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread $(CFLAGS_ALL)
 ifneq ($(filter zookeeper,$(WITHOUT)),)
 PKGS_build := $(filter-out libzookeeper-mt-dev,$(PKGS_build))
 LIB_ZOOKEEPER :=
@@ -114,6 +114,8 @@ TEST_ROOMS := $(sort $(dir $(shell find tests -name "*.[ch]")))
 sees = $(addprefix -I,$(if $(filter tests/%,$(1)),$(ROOMS) $(TEST_ROOMS),$(room) $(sees/$(room)) $(upward/$(room))))
 $(B)/obj/%.o: %.c Makefile .layers
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(if $(filter tests/%,$<),,$(HARDEN)) $(call sees,$<) -MMD -MP -c -o $@ $<
+$(B)/read/%: %.c Makefile .layers # the compiler's warnings alone
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(call sees,$<) -fsyntax-only $< && touch $@
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 $(B)/obj/app/page/openapi.o: app/openapi.json
 $(B)/obj/loadgen/museum/web_files.o: $(wildcard loadgen/museum/web/* app/page/player/*)
@@ -138,6 +140,9 @@ site: all ## the museum, from make lab and make demo: build/site/index.html
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk
+CHECKED := OPT='-O1 -g1' # what a sanitizer needs for its stacks; it builds in two thirds of the time
+programs: deps-build deps-test # builds what "make test" runs
+	$(Q)$(SUB) $(BINS) $(TESTS)
 run_tests = $(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(1)
 test: deps-build deps-test ## all tests on real servers; TEST_FULL=1: the long sizes
 	$(Q)$(SUB) $(BINS) $(TESTS)
@@ -147,12 +152,12 @@ conformance: deps-build deps-test ## tests each guard against each claim, the st
 	$(call run_tests,$(CONFORMANCE) $(STORE_CLAIMS)) && tests/conformance_table.sh $(CONFORMANCE) && \
 	    tests/store_table.sh $(STORE_CLAIMS)
 check-asan: deps-lint ## the tests with address and undefined behaviour checks, as CI runs them
-	$(Q)$(MAKE) --no-print-directory test SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory $(or $(DO),test) $(CHECKED) SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
 check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone
-	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test $(CHECKED) SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
 check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
-	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan SUITE=tsan
+	    $(MAKE) --no-print-directory $(or $(DO),test) $(CHECKED) SAN=thread B=$(B)/tsan SUITE=tsan
 coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET='app/section db'; SHOW=FILE lists gaps
 	-$(Q)CFLAGS='--coverage -fprofile-update=atomic -include tests/measure/coverage.h' LDFLAGS=--coverage \
 	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
@@ -179,9 +184,9 @@ fuzz: deps-build deps-lint ## fuzzes each parser that hears a stranger: tests/fu
 fuzz-corpus: deps-build deps-lint ## replaces tests/fuzz/corpus by the fewest files that reach as much
 	$(Q)$(SUB) $(FUZZ_FLAGS) $(FUZZERS)
 	$(Q)BUILD=$(B) tests/fuzz/run.sh --corpus $(FUZZERS)
-lint: deps-lint ## checks layers, headers, layout, cppcheck; builds with clang and without assertions
+lint: deps-lint ## checks layers, headers, layout, cppcheck; clang's warnings; tests without assertions
 	$(Q)CFLAGS='$(CFLAGS)' ROOMS='$(ROOMS)' .ci/lint
-	$(Q)$(SUB) CC=clang OPT=-O1 B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
+	$(Q)$(SUB) CC=clang OPT=-O1 B=$(B)/clang bins $(patsubst %.c,$(B)/clang/read/%,$(READ_SRC))
 	$(Q)$(MAKE) --no-print-directory CC=clang B=$(B)/clang install DESTDIR=$(abspath $(B))/installed PREFIX=/usr
 	$(Q)CC=clang .ci/check-installed $(B)/clang $(B)/installed
 	$(Q)$(SUB) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
@@ -200,5 +205,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
+.PHONY: all bins programs demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
         lint format install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -6,6 +6,7 @@ TESTS    := $(patsubst tests/%.c,$(B)/tests/%,$(if $(SUITE),$(shell tests/suite.
 ifneq ($(SUBSET),)
 TESTS    := $(filter $(foreach one,$(SUBSET),$(B)/tests/$(one) $(B)/tests/$(one)/%),$(TESTS))
 endif
+READ_SRC := $(filter-out tests/fuzz/% tests/bench/peers/%,$(shell find tests -name "*.c")) # clang builds the fuzzers
 CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
 STORE_CLAIMS := $(filter $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l RUN_ON_BOTH_ENGINES tests/db/*.c)),$(TESTS))
 $(B)/libtest.a: $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
@@ -90,7 +91,6 @@ $(B)/postgres: LDFLAGS += $(call wrap,db_sleep_us)
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
-BENCHES_BY_THEMSELVES := $(filter-out %/bench_peers %/bench_locks,$(BENCHES))
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(LINK)
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd/cmd_measure.o | $(B)/bench/peers/bare_redis $(B)/lockkit
