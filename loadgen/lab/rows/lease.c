@@ -51,12 +51,19 @@ const struct hazard hazard_expired_lease = {
 };
 
 /* The whole process of A is stopped, so its watchdog does not renew. GONE waits until the lease has
- * ended. After CONTINUE the watchdog finds the loss, but A is past its check and writes. With the
- * fence on, the store refuses that write: 503 lock-lost, and RETRY is served. */
+ * ended. After CONTINUE the watchdog finds the loss; only then A, past its check, goes on and
+ * writes. With the fence on, the store refuses that write: 503 lock-lost, and RETRY is served. */
 static const struct hazard_step stopped_past_the_lease[] = {
-    {A, SEND, NULL},     {A, UNTIL, "checked"}, {A, STOP, NULL},
-    {LOCKS, GONE, NULL}, {B, RUN, NULL},        {A, CONTINUE, NULL},
-    {A, RELEASE, NULL},  {A, ANSWER, NULL},     {A, RETRY, NULL},
+    {A, SEND, NULL},
+    {A, UNTIL, "checked"},
+    {A, STOP, NULL},
+    {LOCKS, GONE, NULL},
+    {B, RUN, NULL},
+    {A, CONTINUE, NULL},
+    {A, PASSED, "lock.lost"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {A, RETRY, NULL},
     HAZARD_END,
 };
 
