@@ -3,8 +3,13 @@
 until the simulation finds each. Found: a run breaks a promise, and the same seed breaks none
 without the mistake. A run that took too long (signal 14) counts as nothing.
 
-  tests/sim/plants.py [NAME...]     all of them, or these; exits with 1 if one is not found
-  tests/sim/plants.py --check      only sees whether each still applies
+  tests/sim/plants.py [NAME...]          all of them, or these; exits with 1 if one is not found
+  tests/sim/plants.py --note [NAME...]   the same, and writes what came out into tests/sim/plants
+  tests/sim/plants.py --noted [NAME...]  tries the noted seeds only, 1 to 2 s each
+  tests/sim/plants.py --counts           how many are noted as found, sought in vain, not measured
+  tests/sim/plants.py --check            only sees whether each still applies
+
+The seed that is noted with a plant is tried first.
 
 Environment: B (build), SEEDS and SECONDS_MAX at most for each (2000, 900). The sum is in
 B/plants.json."""
@@ -25,12 +30,15 @@ PARTS = ("app", "db", "lockkit", "tests", "Makefile", ".layers")
 
 
 def read_plants():
-    """{name: (words, only, [(file, old, new)])}"""
-    plants, name, file = {}, None, None
+    """{name: (words, only, [(file, old, new)])}, {name: (seed, what broke)}; None: nothing, up to that seed"""
+    plants, notes, name, file = {}, {}, None, None
     for line in open(os.path.join(HERE, "plants")).read().splitlines():
         if line.startswith("#") or not line:
             continue
-        if line[0] == "-":
+        if line[0] == "=":
+            seed, what = line[1:].split(" ", 1)
+            notes[name] = (int(seed), None if what == "not found" else what)
+        elif line[0] == "-":
             edits = plants[name][2]
             if edits and edits[-1][0] == file and not edits[-1][2]:
                 edits[-1][1].append(line[1:])
@@ -47,7 +55,25 @@ def read_plants():
                 sys.exit(f"plants: {name} is there twice")
             plants[name] = (words, only, [])
     return {name: (words, only, [(file, "\n".join(old), "\n".join(new)) for file, old, new in edits])
-            for name, (words, only, edits) in plants.items()}
+            for name, (words, only, edits) in plants.items()}, notes
+
+
+def write_notes(notes):
+    path, lines = os.path.join(HERE, "plants"), []
+    for line in open(path).read().splitlines():
+        if line.startswith("="):
+            continue
+        lines.append(line)
+        name = re.match("([a-z0-9-]+)( [^:]*)?: ", line)
+        if name and name[1] in notes:
+            seed, what = notes[name[1]]
+            lines.append(f"={seed} {what or 'not found'}")
+    with open(path, "w") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+def in_short(what):
+    return re.split("[:(]", what)[0].strip()[:90]
 
 
 def planted(name, edits):
@@ -122,9 +148,8 @@ def breaks_nothing(program, seed):
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
-def seek(program, plain, only):
+def try_seeds(program, plain, only, next_seed, last):
     """(the seed, what broke), or (the last seed, None)"""
-    next_seed, last = 1, int(os.environ.get("SEEDS", "2000"))
     until = time.monotonic() + float(os.environ.get("SECONDS_MAX", "900"))
     while next_seed <= last and time.monotonic() < until:
         env = own_environment(SIM_FROM=str(next_seed), SIM_SEEDS=str(last + 1 - next_seed), SIM_UNTIL_BROKEN="1",
@@ -146,12 +171,30 @@ def seek(program, plain, only):
     return next_seed - 1, None
 
 
+def seek(program, plain, only, noted, noted_only):
+    """(the seed, what broke), or (the last seed, None): the noted seed first."""
+    if noted and noted[1]:
+        found = try_seeds(program, plain, None, noted[0], noted[0])
+        if found[1] or noted_only:
+            return found
+    return try_seeds(program, plain, only, 1, int(os.environ.get("SEEDS", "2000")))
+
+
 def main():
-    plants = read_plants()
+    plants, notes = read_plants()
     texts = {name: planted(name, edits) for name, (_, _, edits) in plants.items()}
     if sys.argv[1:] == ["--check"]:
         print(f"{len(plants)} mistakes can be planted")
         return 0
+    if sys.argv[1:] == ["--counts"]:
+        found = sum(what is not None for _, what in notes.values())
+        print(f"{len(plants)} mistakes: {found} found, {len(notes) - found} sought and not found, "
+              f"{len(plants) - len(notes)} not measured")
+        return 0
+    options, names = [a for a in sys.argv[1:] if a[0] == "-"], [a for a in sys.argv[1:] if a[0] != "-"]
+    if set(options) - {"--note", "--noted"}:
+        sys.exit(__doc__)
+    names = names or [name for name in plants if "--noted" not in options or notes.get(name, (0, None))[1]]
     folder = os.path.join(TOP, BUILD, "plants")
     os.makedirs(folder, exist_ok=True)
     alone = open(f"{folder}/lock", "w")
@@ -163,14 +206,18 @@ def main():
         told = {}
     plain = build(f"{folder}/tree", "plain", {})
     missed = 0
-    for name in sys.argv[1:] or plants:
+    for name in names:
         if name not in plants:
             sys.exit(f"plants: there is no {name}")
-        seeds, what = seek(build(f"{folder}/tree", name, texts[name]), plain, plants[name][1])
+        seeds, what = seek(build(f"{folder}/tree", name, texts[name]), plain, plants[name][1],
+                           notes.get(name), "--noted" in options)
         missed += what is None
         told[name] = {"words": plants[name][0], "seeds": seeds, "found": what}
-        print(f"| `{name}` | {plants[name][0]} | {seeds} | {re.split('[:(]', what)[0].strip() if what else 'not found'} |",
+        print(f"| `{name}` | {plants[name][0]} | {seeds} | {in_short(what) if what else 'not found'} |",
               flush=True)
+        if "--note" in options:
+            notes[name] = (seeds, what and in_short(what))
+            write_notes(notes)
         with open(f"{folder}.json", "w") as out:
             json.dump(told, out, indent=1)
         os.remove(f"{folder}/{name}")

@@ -11,11 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { JOBS_MAX = 64, SECONDS_MAX = 120, CANARY_EVERY = 50 };
+/* A run takes a tenth of a second of the processor, a few with sanitizers. A run that takes more
+ * than CPU_S goes round in circles; one that lasts longer than WALL_S sleeps in real time. */
+enum { JOBS_MAX = 64, CPU_S = 60, WALL_S = 1800, CANARY_EVERY = 50 };
 
 static struct sim_sum sum;
 static const struct sim_less as_drawn;
@@ -53,10 +56,18 @@ static void run_seed(uint64_t seed, const struct sim_less *less, struct sim_resu
     sim_world_run(&settings, ret, timeline);
 }
 
+void sim_limit_cpu(unsigned seconds)
+{
+    const struct rlimit limit = {.rlim_cur = seconds, .rlim_max = seconds + 1};
+    if (setrlimit(RLIMIT_CPU, &limit) != 0)
+        abort();
+}
+
 static void in_child(uint64_t seed, const struct sim_less *less, bool watched,
                      struct sim_result *ret)
 {
-    alarm(SECONDS_MAX);
+    alarm(WALL_S);
+    sim_limit_cpu(CPU_S);
     snprintf(ret->broken, sizeof ret->broken, "the process ended");
     if (!freopen("/dev/null", "w", stderr))
         _exit(1);
@@ -76,7 +87,9 @@ static void run_child(uint64_t seed, const struct sim_less *less, bool watched,
     if (pid == 0)
         in_child(seed, less, watched, ret);
     waitpid(pid, &status, 0);
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        snprintf(ret->broken, sizeof ret->broken, "no end after %d s of the processor", CPU_S);
+    else if (WIFSIGNALED(status))
         snprintf(ret->broken, sizeof ret->broken, "ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
 }
@@ -102,6 +115,8 @@ static void start(struct job *job, uint64_t seed)
 
 static void fail(const struct job *job, const char *what)
 {
+    if (sum.broken + sum.differing == 1)
+        sum.first_failed = job->seed;
     printf("seed %" PRIu64 ": %s\n  TEST_SEED=%" PRIu64 " runs it again and prints its timeline\n",
            job->seed, what, job->seed);
     fflush(stdout);

@@ -10,7 +10,7 @@ struct sim_sum {
         differing;                      /* runs that broke a promise; that a replay differed of */
     uint64_t canaries, canaries_caught; /* runs under no guard, and those that lost an update */
     uint64_t events[SIM_EVENTS], runs_with[SIM_EVENTS];
-    uint64_t first_broken; /* seed */
+    uint64_t first_broken, first_failed; /* seeds; failed: broken, or two runs differ */
     double seconds, virtual_s;
 };
 
@@ -26,6 +26,8 @@ bool sim_shrink_seed(uint64_t seed, const struct sim_less *begin, double most_s,
                      struct sim_shrunk *ret);
 /* Shrinks it, and prints how to run it again, and its story. */
 void sim_tell_shrunk(uint64_t seed, const struct sim_less *begin, double most_s);
+/* The calling process ends with SIGXCPU after so much of the processor. */
+void sim_limit_cpu(unsigned seconds);
 double sim_real_s(void); /* of the monotonic clock outside of the simulation */
 void sim_sum_print(const struct sim_sum *sum, FILE *out); /* JSON */
 

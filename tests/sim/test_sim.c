@@ -9,8 +9,10 @@
 
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -32,6 +34,7 @@ enum {
     SEEDS_FULL = 20000,
     SECONDS_MAX = 120, /* a late machine runs fewer seeds */
     SHRINK_S = 60,
+    JOBS_MAX = 64,
     CANARY = 50,          /* a seed whose guard loses */
     ALL_HAPPENS_IN = 1000 /* seeds */
 };
@@ -50,7 +53,8 @@ static int run_seeds(void **state)
     const char *json = getenv("SIM_JSON");
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     sim_rounds(number("SIM_FROM", 1), number("SIM_SEEDS", getenv("TEST_FULL") ? SEEDS_FULL : SEEDS),
-               cores > 1 ? 2 : 1, (double)number("SIM_SECONDS", SECONDS_MAX), &sum);
+               cores < JOBS_MAX ? (int)cores : JOBS_MAX, (double)number("SIM_SECONDS", SECONDS_MAX),
+               &sum);
     sim_sum_print(&sum, stdout);
     FILE *file = json && *json ? fopen(json, "w") : NULL;
     if (file) {
@@ -99,6 +103,21 @@ static void each_fault_and_each_rare_state_happened(void **state)
             fail_msg("never happened: %s", sim_event_texts[i]);
 }
 
+static void a_run_that_goes_round_in_circles_is_ended(void **state)
+{
+    int status;
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        sim_limit_cpu(1);
+        for (volatile uint64_t rounds = 0;; rounds++)
+            continue;
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGXCPU);
+}
+
 /* tests/sim/plants.py seeks each of them. */
 static void each_mistake_can_still_be_planted(void **state)
 {
@@ -140,10 +159,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(equal_seeds_leave_equal_hashes),
         cmocka_unit_test(without_a_guard_updates_are_lost),
         cmocka_unit_test(a_failing_seed_is_shrunk_and_fails_again),
+        cmocka_unit_test(a_run_that_goes_round_in_circles_is_ended),
         cmocka_unit_test(each_mistake_can_still_be_planted),
         cmocka_unit_test(each_fault_and_each_rare_state_happened),
     };
     int failed = cmocka_run_group_tests(tests, run_seeds, NULL);
+    if (sum.broken + sum.differing > 0)
+        printf("%" PRIu64 " of %" PRIu64 " seeds failed in %.0f s; the first again: "
+               "TEST_SEED=%" PRIu64 " make sim\n",
+               sum.broken + sum.differing, sum.seeds, sum.seconds, sum.first_failed);
+    else
+        printf("%" PRIu64 " seeds, each run twice, in %.0f s: no promise broken\n", sum.seeds,
+               sum.seconds);
     fflush(stdout);
     _exit(failed); /* the search for leaks at exit would stop threads by calls that are wrapped here
                     */
