@@ -251,11 +251,13 @@ static void each_step_has_an_address_as_long_as_the_page_has_the_events(void **s
     assert_true(browser_await(browser, AT " === 5", PAGE_WAIT_MS));
     page_choose("#lang", "zh");
     assert_true(browser_await(browser, "/A 读到/.test(" TRACE ")", PAGE_WAIT_MS));
-    assert_true(browser_is(browser, AT " === 5"));
+    assert_true(browser_await(browser, AT " === 5", PAGE_WAIT_MS));
     assert_int_equal(browser_errors(browser), 0);
     assert_true(page_go("/?lang=en#sale-gone-1/3"));
-    assert_true(browser_is(browser, "/names a step of request sale-gone-1/.test("
-                                    "document.getElementById('notices').textContent)"));
+    assert_true(browser_await(browser,
+                              "/names a step of request sale-gone-1/.test("
+                              "document.getElementById('notices').textContent)",
+                              PAGE_WAIT_MS));
 }
 
 /* The same pair of holders without a fence and under one. */

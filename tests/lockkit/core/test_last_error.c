@@ -20,16 +20,17 @@
 #define KEY    "lock:item:1"
 #define SECRET "geheim"
 
-enum { URL_MAX = 256, WORDS_MAX = 320, COMMAND_MS = 200 };
+enum { URL_MAX = 256, WORDS_MAX = 320, SILENCE_MS = 200, ANSWER_MS = 20000 };
 
 static struct sandbox *sandbox;
 static struct sandbox_server *postgres;
 
-static lk_client *open_at(const char *guard, const char *url)
+/* limit_ms: of a command. SILENCE_MS where no answer comes, ANSWER_MS where one does. */
+static lk_client *open_at(const char *guard, const char *url, int64_t limit_ms)
 {
-    static const lk_options brief = {.command_timeout_ms = COMMAND_MS};
+    const lk_options options = {.command_timeout_ms = limit_ms};
     lk_client *client;
-    assert_int_equal(lk_open(guard, url, &brief, &client, NULL), LK_OK);
+    assert_int_equal(lk_open(guard, url, &options, &client, NULL), LK_OK);
     return client;
 }
 
@@ -51,10 +52,11 @@ static void expect_silence(lk_client *client)
 }
 
 /* Makes one try, which must fail with this status and message; closes the client. */
-static void expect_failure(const char *guard, const char *url, lk_status status, const char *words)
+static void expect_failure(const char *guard, const char *url, int64_t limit_ms, lk_status status,
+                           const char *words)
 {
     lk_hold hold;
-    lk_client *client = open_at(guard, url);
+    lk_client *client = open_at(guard, url, limit_ms);
     expect_silence(client);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), status);
     expect_said(client, words);
@@ -70,8 +72,9 @@ static void memcached_that_is_away_is_named(void **state)
     char url[URL_MAX], words[WORDS_MAX];
     snprintf(url, sizeof url, "127.0.0.1:%d", sandbox_free_port());
     snprintf(words, sizeof words, "%s: Connection refused", url);
-    expect_failure("memcached", url, LK_UNAVAILABLE, words);
-    expect_failure("memcached", "unix:///nowhere", LK_UNAVAILABLE, "/nowhere: No such file");
+    expect_failure("memcached", url, ANSWER_MS, LK_UNAVAILABLE, words);
+    expect_failure("memcached", "unix:///nowhere", ANSWER_MS, LK_UNAVAILABLE,
+                   "/nowhere: No such file");
 }
 
 static void memcached_that_answers_badly_is_quoted(void **state)
@@ -90,7 +93,7 @@ static void memcached_that_answers_badly_is_quoted(void **state)
         struct impostor *impostor = impostor_open(port, bad[i].manner);
         assert_non_null(impostor);
         snprintf(url, sizeof url, "127.0.0.1:%d", port);
-        expect_failure("memcached", url, bad[i].status, bad[i].words);
+        expect_failure("memcached", url, SILENCE_MS, bad[i].status, bad[i].words);
         impostor_close(impostor);
     }
 }
@@ -110,7 +113,7 @@ static void redlock_s_missing_nodes_are_named_and_no_others(void **state)
              "redis://:" SECRET "@127.0.0.1:%d,redis://127.0.0.1:%d,redis://:" SECRET
              "@127.0.0.1:%d",
              away[0], redis->port, away[1]);
-    lk_client *client = open_at("redlock", url);
+    lk_client *client = open_at("redlock", url, ANSWER_MS);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_UNAVAILABLE);
     for (int i = 0; i < 2; i++) {
         snprintf(words, sizeof words, "node %d at 127.0.0.1:%d: ", 2 * i + 1, away[i]);
@@ -132,11 +135,11 @@ static void redlock_s_nodes_are_quoted_that_refuse(void **state)
     snprintf(url, sizeof url, "redis://:" SECRET "@127.0.0.1:%d", redis->port);
     snprintf(words, sizeof words, "node 1 at 127.0.0.1:%d: Redis refuses AUTH: ERR AUTH",
              redis->port);
-    expect_failure("redlock", url, LK_UNAVAILABLE, words);
+    expect_failure("redlock", url, ANSWER_MS, LK_UNAVAILABLE, words);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis->port);
     snprintf(words, sizeof words, "node 1 at 127.0.0.1:%d: NOPERM", redis->port);
     assert_int_equal(redis_do(redis, "ACL SETUSER default -set"), 1);
-    expect_failure("redlock", url, LK_UNAVAILABLE, words);
+    expect_failure("redlock", url, ANSWER_MS, LK_UNAVAILABLE, words);
     assert_int_not_equal(sandbox_signal(redis, SIGTERM), -1);
 }
 
@@ -163,13 +166,14 @@ static void postgres_that_cannot_be_had_is_named(void **state)
         int port = sandbox_free_port();
         snprintf(url, sizeof url, "postgres://u:" SECRET "@127.0.0.1:%d/d", port);
         snprintf(words, sizeof words, "port %d failed: Connection refused", port);
-        expect_failure(*guard, url, LK_UNAVAILABLE, words);
+        expect_failure(*guard, url, ANSWER_MS, LK_UNAVAILABLE, words);
         snprintf(url, sizeof url, "postgres://postgres:" SECRET "@127.0.0.1:%d/nowhere",
                  postgres->port);
-        expect_failure(*guard, url, LK_UNAVAILABLE, "3D000: database \"nowhere\" does not exist");
+        expect_failure(*guard, url, ANSWER_MS, LK_UNAVAILABLE,
+                       "3D000: database \"nowhere\" does not exist");
         snprintf(url, sizeof url, "postgres://clerk:" SECRET "@127.0.0.1:%d/postgres",
                  postgres->port);
-        expect_failure(*guard, url, LK_UNAVAILABLE, "42501: permission denied");
+        expect_failure(*guard, url, ANSWER_MS, LK_UNAVAILABLE, "42501: permission denied");
     }
 }
 
@@ -179,7 +183,7 @@ static void postgres_that_refuses_is_quoted(void **state)
     (void)state;
     char url[URL_MAX];
     snprintf(url, sizeof url, "postgres://owner@127.0.0.1:%d/postgres", postgres->port);
-    lk_client *client = open_at("sql-unique", url);
+    lk_client *client = open_at("sql-unique", url, ANSWER_MS);
     lk_hold hold;
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     expect_silence(client); /* although the tables had to be created */
@@ -197,7 +201,7 @@ static void postgres_that_is_silent_is_named(void **state)
     snprintf(words, sizeof words, "127.0.0.1:%d: no answer in time", postgres->port);
     assert_int_equal(sandbox_signal(postgres, SIGSTOP), 0);
     for (const char *const *guard = in_postgres; *guard != NULL; guard++)
-        expect_failure(*guard, postgres->url, LK_UNAVAILABLE, words);
+        expect_failure(*guard, postgres->url, SILENCE_MS, LK_UNAVAILABLE, words);
     assert_int_equal(sandbox_signal(postgres, SIGCONT), 0);
 }
 
@@ -213,7 +217,7 @@ static void sqlite_file_that_another_keeps_locked_is_named(void **state)
     snprintf(path, sizeof path, "%s/locks.db", sandbox_dir(sandbox));
     snprintf(url, sizeof url, "sqlite:%s", path);
     snprintf(words, sizeof words, "%s: database is locked", path);
-    lk_client *client = open_at("sql-unique", url);
+    lk_client *client = open_at("sql-unique", url, SILENCE_MS);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
     expect_silence(client);
