@@ -79,7 +79,7 @@ export function keepSettings(lang) {
   for (const input of form.elements)
     if (input.name) query.set(input.name, input.type !== "checkbox" ? input.value : input.checked ? "on" : "off");
   query.set("lang", lang);
-  history.replaceState(null, "", `?${query}`);
+  history.replaceState(null, "", `?${query}${location.hash}`);
   SIDES.forEach(enable);
 }
 

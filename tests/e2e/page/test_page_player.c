@@ -252,6 +252,7 @@ static void each_step_has_an_address_as_long_as_the_page_has_the_events(void **s
     page_choose("#lang", "zh");
     assert_true(browser_await(browser, "/A 读到/.test(" TRACE ")", PAGE_WAIT_MS));
     assert_true(browser_await(browser, AT " === 5", PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "/[/]5$/.test(location.hash)"));
     assert_int_equal(browser_errors(browser), 0);
     assert_true(page_go("/?lang=en#sale-gone-1/3"));
     assert_true(browser_await(browser,
