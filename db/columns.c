@@ -4,13 +4,16 @@
 #include <assert.h>
 #include <string.h>
 
-#define ITEM_COLUMN(kind, name)    COLUMN(db_item, kind, name)
-#define ACCOUNT_COLUMN(kind, name) COLUMN(db_account, kind, name)
-#define ORDER_COLUMN(kind, name)   COLUMN(db_order, kind, name)
-#define ANSWER_COLUMN(kind, name)  COLUMN(db_answer, kind, name)
-#define LEDGER_COLUMN(kind, name)  COLUMN(db_ledger_row, kind, name)
-#define EXPIRED_COLUMN(kind, name) COLUMN(db_expired, kind, name)
-#define ADDED_COLUMN(kind, name)   COLUMN(struct added, kind, name)
+#define ITEM_COLUMN(kind, name)          COLUMN(db_item, kind, name)
+#define ACCOUNT_COLUMN(kind, name)       COLUMN(db_account, kind, name)
+#define ORDER_COLUMN(kind, name)         COLUMN(db_order, kind, name)
+#define ANSWER_COLUMN(kind, name)        COLUMN(db_answer, kind, name)
+#define LEDGER_COLUMN(kind, name)        COLUMN(db_ledger_row, kind, name)
+#define EXPIRED_COLUMN(kind, name)       COLUMN(db_expired, kind, name)
+#define CARRIED_COLUMN(kind, name)       COLUMN(db_carried, kind, name)
+#define CARRIED_ORDER_COLUMN(kind, name) COLUMN(db_carried_order, kind, name)
+#define PART_COLUMN(kind, name)          COLUMN(db_archive_part, kind, name)
+#define ADDED_COLUMN(kind, name)         COLUMN(struct added, kind, name)
 
 static const struct column items[] = {ITEM_ROW(ITEM_COLUMN, ITEM_COLUMN)};
 static const struct column accounts[] = {ACCOUNT_ROW(ACCOUNT_COLUMN, ACCOUNT_COLUMN)};
@@ -19,6 +22,10 @@ static const struct column answers[] = {ANSWER_ROW(ANSWER_COLUMN, ANSWER_COLUMN)
 static const struct column new_ledger[] = {NEW_LEDGER_ROW(LEDGER_COLUMN, LEDGER_COLUMN)};
 static const struct column ledger[] = {LEDGER_ROW(LEDGER_COLUMN, LEDGER_COLUMN)};
 static const struct column expired[] = {EXPIRED_ROW(EXPIRED_COLUMN, EXPIRED_COLUMN)};
+static const struct column carried[] = {CARRIED_ROW(CARRIED_COLUMN, CARRIED_COLUMN)};
+static const struct column carried_orders[] = {
+    CARRIED_ORDER_ROW(CARRIED_ORDER_COLUMN, CARRIED_ORDER_COLUMN)};
+static const struct column parts[] = {PART_ROW(PART_COLUMN, PART_COLUMN)};
 static const struct column added[] = {ADDED_ROW(ADDED_COLUMN, ADDED_COLUMN)};
 
 const struct row_type row_types[TABLES] = {
@@ -27,6 +34,9 @@ const struct row_type row_types[TABLES] = {
     [TABLE_ORDERS] = ROW_TYPE(db_order, orders),
     [TABLE_ANSWERS] = ROW_TYPE(db_answer, answers),
     [TABLE_LEDGER] = ROW_TYPE(db_ledger_row, ledger),
+    [TABLE_CARRIED] = ROW_TYPE(db_carried, carried),
+    [TABLE_CARRIED_ORDERS] = ROW_TYPE(db_carried_order, carried_orders),
+    [TABLE_PARTS] = ROW_TYPE(db_archive_part, parts),
 };
 const struct row_type new_ledger_type = ROW_TYPE(db_ledger_row, new_ledger);
 const struct row_type expired_type = ROW_TYPE(db_expired, expired);

@@ -19,10 +19,10 @@
 #ifndef DB_COLUMNS_H
 #define DB_COLUMNS_H
 
-#include "db.h"
+#include "db_archive.h"
 
 /* Of the tables, in both engines: a store of another version is refused. Stands in SQL text. */
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 
 /* What a PUT gives, then what the store counts. */
 #define ITEM_GIVEN(NEXT)                                                                           \
@@ -89,6 +89,26 @@
     NEXT(TEXT, hash)
 #define LEDGER_ROW(FIRST, NEXT) NEW_LEDGER_ROW(FIRST, NEXT) NEXT(INT, id)
 
+/* Rows that were moved to an archive (db_archive.h). */
+#define CARRIED_ROW(FIRST, NEXT)                                                                   \
+    FIRST(TEXT, resource)                                                                          \
+    NEXT(INT, epoch)                                                                               \
+    NEXT(INT, version_before)                                                                      \
+    NEXT(INT, last_id)                                                                             \
+    NEXT(TEXT, hash)                                                                               \
+    NEXT(INT, total)                                                                               \
+    NEXT(INT, moved)                                                                               \
+    NEXT(INT, restocked)                                                                           \
+    NEXT(INT, n)
+#define CARRIED_ORDER_ROW(FIRST, NEXT) FIRST(TEXT, order_id) NEXT(INT, delta)
+#define PART_ROW(FIRST, NEXT)                                                                      \
+    FIRST(INT, part)                                                                               \
+    NEXT(INT, before_us)                                                                           \
+    NEXT(INT, last_transaction)                                                                    \
+    NEXT(INT, last_id)                                                                             \
+    NEXT(INT, n)                                                                                   \
+    NEXT(TEXT, digest)
+
 /* What a conditional change leaves: value, version and chain. */
 struct added {
     int64_t value, version;
@@ -108,13 +128,16 @@ struct added {
 #define NEXT_NAME(kind, name)  ", " #name
 #define COLUMNS(row)           row(FIRST_NAME, NEXT_NAME)
 
-#define ITEM_COLUMNS       COLUMNS(ITEM_ROW) /* "id, guard, initial_stock, ..." */
-#define ACCOUNT_COLUMNS    COLUMNS(ACCOUNT_ROW)
-#define ORDER_COLUMNS      COLUMNS(ORDER_ROW)
-#define ANSWER_COLUMNS     COLUMNS(ANSWER_ROW)
-#define NEW_LEDGER_COLUMNS COLUMNS(NEW_LEDGER_ROW)
-#define LEDGER_COLUMNS     COLUMNS(LEDGER_ROW)
-#define EXPIRED_COLUMNS    COLUMNS(EXPIRED_ROW)
+#define ITEM_COLUMNS          COLUMNS(ITEM_ROW) /* "id, guard, initial_stock, ..." */
+#define ACCOUNT_COLUMNS       COLUMNS(ACCOUNT_ROW)
+#define ORDER_COLUMNS         COLUMNS(ORDER_ROW)
+#define ANSWER_COLUMNS        COLUMNS(ANSWER_ROW)
+#define NEW_LEDGER_COLUMNS    COLUMNS(NEW_LEDGER_ROW)
+#define LEDGER_COLUMNS        COLUMNS(LEDGER_ROW)
+#define EXPIRED_COLUMNS       COLUMNS(EXPIRED_ROW)
+#define CARRIED_COLUMNS       COLUMNS(CARRIED_ROW)
+#define PART_COLUMNS          COLUMNS(PART_ROW)
+#define CARRIED_ORDER_COLUMNS COLUMNS(CARRIED_ORDER_ROW)
 
 /* An argument for each column: "?, ?, ...". */
 #define FIRST_ARGUMENT(kind, name) "?"
@@ -169,7 +192,17 @@ struct row_type {
 #define MEMBER_COUNTED(row, name) MEMBER_OF(COLUMN_COUNTED, row, limited, bool)
 
 /* Of the tables with rows that are read or inserted whole. */
-enum db_table { TABLE_ITEMS, TABLE_ACCOUNTS, TABLE_ORDERS, TABLE_ANSWERS, TABLE_LEDGER, TABLES };
+enum db_table {
+    TABLE_ITEMS,
+    TABLE_ACCOUNTS,
+    TABLE_ORDERS,
+    TABLE_ANSWERS,
+    TABLE_LEDGER,
+    TABLE_CARRIED,
+    TABLE_CARRIED_ORDERS,
+    TABLE_PARTS,
+    TABLES
+};
 extern const struct row_type row_types[TABLES], new_ledger_type, expired_type, added_type;
 
 enum { ROW_COLUMNS_MAX = 24 };

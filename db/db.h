@@ -68,6 +68,7 @@
     X(CROWDED, "database takes no further connection")                                             \
     X(RENUMBERED, "restored to a server whose transactions have lower numbers; see db/README.md")  \
     X(UNKNOWN, "outcome of the commit unknown")                                                    \
+    X(ARCHIVED, "moved to an archive")    /* db_archive.h */                                       \
     X(INTERRUPTED, "ended by its caller") /* db_reader_stop_when() */                              \
     X(FAILED, "database failed")          /* I/O error, corrupt, no memory: rolled back */
 
@@ -101,6 +102,7 @@ typedef struct db_options {
     int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); default 5000,
                           up to DB_BUSY_MS_MAX */
     int32_t group_max; /* SQLite: works per commit at most; default 256 */
+    bool existing;     /* DB_INVALID if there is no store yet, instead of a new one */
     int32_t log_pages; /* SQLite: new pages in its log call for a checkpoint; default 1000 */
 } db_options;
 
@@ -172,6 +174,7 @@ typedef struct db_feed_place {
  * SQLite has one writer, so ids rise in the order of commits. PostgreSQL gives ids before commits.
  * There the order is that of transactions, then ids, and rows come once no transaction runs that
  * began to write before theirs. A transaction that stays open holds the feed up: ret_more tells.
+ * DB_ARCHIVED: rows behind `after` were moved to an archive; *ret_next is behind the last of them.
  * DB_RENUMBERED: the database was restored to a server that gives out numbers below those in the
  * ledger. New rows would come before old ones, so there is no feed until README.md is followed. */
 db_status db_read_ledger(db_reader *reader, const db_feed_place *after, size_t max,
@@ -185,7 +188,8 @@ typedef struct db_chain_place {
     int64_t epoch, version_before, id;
 } db_chain_place;
 /* The ledger rows of one resource, the oldest first, as its chain has them. A resource without rows
- * has an empty list. */
+ * has an empty list. DB_ARCHIVED: rows behind `after` were moved to an archive;
+ * db_read_chain_start() has the place behind the last of them. */
 db_status db_read_statement(db_reader *reader, const char *resource, const db_chain_place *after,
                             size_t max, int (*each)(void *arg, const db_ledger_row *row), void *arg,
                             bool *ret_more);

@@ -144,14 +144,30 @@ static db_status read_page(db_reader *reader, enum db_list list, struct value *a
     return reader->engine->read_list(reader, list, args, n, show_row, page);
 }
 
+/* DB_ARCHIVED: rows behind this place were moved. */
+static db_status check_feed_start(db_reader *reader, const db_feed_place *after,
+                                  db_feed_place *ret_next)
+{
+    db_archive_part part;
+    db_status status = db_read_newest_part(reader, &part);
+    if (status != DB_OK)
+        return status == DB_NOT_FOUND ? DB_OK : status;
+    if (after->transaction > part.last_transaction ||
+        (after->transaction == part.last_transaction && after->id >= part.last_id))
+        return DB_OK;
+    *ret_next = (db_feed_place){part.last_transaction, part.last_id};
+    return DB_ARCHIVED;
+}
+
 static db_status read_feed(db_reader *reader, const db_feed_place *after, struct page *page,
                            db_feed_place *ret_next)
 {
     struct value args[] = {VALUE_INT(after->transaction), VALUE_INT(after->id), VALUE_INT(0)};
     db_feed_place next = *after;
     bool waits = false;
-    db_status status =
-        reader->engine->feed_waits ? reader->engine->feed_waits(reader, &waits) : DB_OK;
+    db_status status = check_feed_start(reader, after, ret_next);
+    if (status == DB_OK && reader->engine->feed_waits)
+        status = reader->engine->feed_waits(reader, &waits);
     if (status == DB_OK)
         status = read_page(reader, LIST_FEED, args, VALUE_COUNT(args), page);
     if (status == DB_OK && page->n > 0) {
@@ -184,6 +200,21 @@ db_status db_feed_end(db_reader *reader, db_feed_place *ret)
     return reader->engine->feed_end(reader, ret);
 }
 
+/* DB_ARCHIVED: rows of the resource behind this place were moved. */
+static db_status check_chain_start(db_reader *reader, const char *resource,
+                                   const db_chain_place *after)
+{
+    db_chain_place start;
+    db_status status = db_read_chain_start(reader, resource, &start);
+    if (status != DB_OK)
+        return status == DB_NOT_FOUND ? DB_OK : status;
+    if (after->epoch != start.epoch)
+        return after->epoch > start.epoch ? DB_OK : DB_ARCHIVED;
+    if (after->version_before != start.version_before)
+        return after->version_before > start.version_before ? DB_OK : DB_ARCHIVED;
+    return after->id >= start.id ? DB_OK : DB_ARCHIVED;
+}
+
 db_status db_read_statement(db_reader *reader, const char *resource, const db_chain_place *after,
                             size_t max, int (*each)(void *arg, const db_ledger_row *row), void *arg,
                             bool *ret_more)
@@ -192,9 +223,16 @@ db_status db_read_statement(db_reader *reader, const char *resource, const db_ch
         .max = page_size(max), .each = show_ledger_row, .arg = arg, .show.ledger = each};
     struct value args[] = {VALUE_TEXT(resource), VALUE_INT(after->epoch),
                            VALUE_INT(after->version_before), VALUE_INT(after->id), VALUE_INT(0)};
-    db_status status = DB_OK;
-    if (db_name_ok(resource, DB_RESOURCE_MAX))
+    *ret_more = false;
+    if (!db_name_ok(resource, DB_RESOURCE_MAX))
+        return DB_OK;
+    db_status status = reader->engine->reader_begin(reader);
+    if (status != DB_OK)
+        return status;
+    status = check_chain_start(reader, resource, after);
+    if (status == DB_OK)
         status = read_page(reader, LIST_STATEMENT, args, VALUE_COUNT(args), &page);
+    reader->engine->reader_end(reader);
     *ret_more = page.more;
     return status;
 }

@@ -20,6 +20,7 @@
 #ifndef DB_ENGINE_H
 #define DB_ENGINE_H
 
+#include "db_archive.h"
 #include "db_audit.h"
 #include "columns.h"
 #include "upkeep.h"
@@ -43,9 +44,14 @@ struct addition {
 
 /* Lists that are read page by page, and what follows from which arguments. */
 enum db_list {
-    LIST_FEED,      /* transaction, id, rows at most: ledger rows behind that place */
-    LIST_STATEMENT, /* resource, epoch, version, id, rows at most: ledger rows */
-    LIST_ORDERS,    /* user, id, rows at most: orders below that id */
+    LIST_FEED,           /* transaction, id, rows at most: ledger rows behind that place */
+    LIST_STATEMENT,      /* resource, epoch, version, id, rows at most: ledger rows */
+    LIST_ORDERS,         /* user, id, rows at most: orders below that id */
+    LIST_CARRIED,        /* resource, rows at most: carried rows above that one */
+    LIST_CARRIED_OF,     /* resource: its carried row */
+    LIST_CARRIED_ORDERS, /* order, rows at most: carried orders above that one */
+    LIST_PARTS,          /* part, rows at most: parts above that one */
+    LIST_NEWEST_PART,    /* rows at most: parts, the newest first */
     LISTS
 };
 
@@ -136,6 +142,10 @@ typedef struct db_engine {
                              int64_t done);
     db_status (*tx_prune_bite)(db_tx *tx, const char *after, const char *last, int64_t before_us);
     db_status (*tx_prune_refusals)(db_tx *tx, int64_t before_us, int64_t *ret_n);
+    /* See db_archive.h. NULL: the engine cannot move rows. */
+    db_status (*tx_put_carried)(db_tx *tx, const db_carried *carried);
+    db_status (*tx_carry_order)(db_tx *tx, const char *order_id, int64_t delta);
+    db_status (*tx_move_part)(db_tx *tx, const db_archive_part *part);
     int64_t (*tx_now_us)(const db_tx *tx);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;
@@ -176,6 +186,23 @@ db_status db_why_refused(int64_t row_epoch, int64_t row_last_fence, int64_t epoc
 /* txn_id of the ledger row that a reset writes, the first of its epoch. No client's key has a tab.
  */
 void db_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch);
+
+/* Whether the legs of movements of money fit. The rows of one transaction come together. */
+enum { DB_LEGS = 2 };
+
+/* The rows of one transaction. */
+struct db_movement {
+    db_ledger_row legs[DB_LEGS];
+    int64_t rows; /* more than two are counted, and not kept */
+    __int128 sum;
+};
+struct db_legs {
+    db_books books; /* transactions, unbalanced, unchained */
+    struct db_movement now;
+    __int128 total;
+};
+void db_legs_add(struct db_legs *legs, const db_ledger_row *row);
+void db_legs_finish(struct db_legs *legs); /* after the last row */
 
 int64_t db_now_us(void); /* monotonic */
 void db_sleep_us(int64_t us);

@@ -86,8 +86,9 @@
 const struct migration *sqlite_migration(int64_t version)
 {
     static const struct migration migrations[SCHEMA_VERSION] = {
-        [1] = {SQLITE_SET_ASIDE, COPY(COUNTED_USER_1), SQLITE_OLD_LEDGER, SQLITE_FINISH},
-        [2] = {SQLITE_SET_ASIDE, COPY("counted_user"), SQLITE_OLD_LEDGER, SQLITE_FINISH},
+        [1] = {NULL, SQLITE_SET_ASIDE, COPY(COUNTED_USER_1), SQLITE_OLD_LEDGER, SQLITE_FINISH},
+        [2] = {NULL, SQLITE_SET_ASIDE, COPY("counted_user"), SQLITE_OLD_LEDGER, SQLITE_FINISH},
+        [3] = {.in_place = sqlite_archive_sql},
     };
     return version >= 1 && version < SCHEMA_VERSION ? &migrations[version] : NULL;
 }
@@ -149,8 +150,11 @@ const struct migration *sqlite_migration(int64_t version)
 const struct migration *postgres_migration(int64_t version)
 {
     static const struct migration migrations[SCHEMA_VERSION] = {
-        [1] = {POSTGRES_SET_ASIDE, COPY(COUNTED_USER_1), POSTGRES_COPY_LEDGER, POSTGRES_FINISH},
-        [2] = {POSTGRES_SET_ASIDE, COPY("counted_user"), POSTGRES_COPY_LEDGER, POSTGRES_FINISH},
+        [1] = {NULL, POSTGRES_SET_ASIDE, COPY(COUNTED_USER_1), POSTGRES_COPY_LEDGER,
+               POSTGRES_FINISH},
+        [2] = {NULL, POSTGRES_SET_ASIDE, COPY("counted_user"), POSTGRES_COPY_LEDGER,
+               POSTGRES_FINISH},
+        [3] = {.in_place = postgres_archive_sql},
     };
     return version >= 1 && version < SCHEMA_VERSION ? &migrations[version] : NULL;
 }

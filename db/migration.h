@@ -3,7 +3,9 @@
  * schema.c makes the new ones, the rows are copied, and the old tables are dropped. So a migrated
  * store has the tables of a new one, to the letter.
  *
- * Versions: 1 had no orders.counted_user, 2 no column of the ledger after at_us, and no chain.
+ * Versions: 1 had no orders.counted_user, 2 no column of the ledger after at_us, and no chain; 3
+ * had no table of the archive. From 3 on nothing is copied: the ledger keeps its rows, hashes and
+ * ids.
  *
  * The ledger is copied row by row, because each row's hash covers the one before it. What an old
  * row does not say is told from its transaction id and from the answer of its key:
@@ -22,6 +24,7 @@
 #include "schema.h"
 
 struct migration {
+    const char *in_place;    /* not NULL: all that is to be done, no row is copied */
     const char *set_aside;   /* renames the old tables */
     const char *copy;        /* all rows but the ledger's */
     const char *copy_ledger; /* SQLite: SELECT LEDGER_COLUMNS of the old ledger, by resource, id */

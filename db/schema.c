@@ -10,6 +10,63 @@
     "CREATE INDEX " SCHEMA_REFUSALS " ON idempotency(at_us, http_status) WHERE http_status >= 400"
 const char schema_refusals_sql[] = CREATE_REFUSALS;
 
+#define APPEND_ONLY "the ledger is append-only: book a correction instead"
+
+#define CREATE_KEEPS_ROWS                                                                          \
+    "CREATE TRIGGER " SCHEMA_KEEPS_ROWS " BEFORE DELETE ON ledger BEGIN"                           \
+    " SELECT RAISE(ABORT, '" APPEND_ONLY "'); END"
+const char sqlite_keeps_rows_sql[] = CREATE_KEEPS_ROWS;
+
+/* INSERT OR REPLACE deletes without a trigger. RAISE(ROLLBACK), because ABORT makes each insert
+ * keep a journal of its own. The number of a row that was moved is not free: the feed is behind it.
+ */
+#define CREATE_KEEPS_IDS                                                                           \
+    "CREATE TRIGGER ledger_keeps_ids BEFORE INSERT ON ledger"                                      \
+    " WHEN NEW.id > 0 AND (EXISTS (SELECT 1 FROM ledger WHERE id = NEW.id)"                        \
+    " OR EXISTS (SELECT 1 FROM archives WHERE last_id >= NEW.id)) BEGIN"                           \
+    " SELECT RAISE(ROLLBACK, '" APPEND_ONLY "'); END"
+
+/* What the store keeps of rows that were moved to an archive, see db_archive.h. */
+#define CREATE_ARCHIVE(text, number, end, given)                                                   \
+    "CREATE TABLE archives ("                                                                      \
+    " part " number " PRIMARY KEY,"                                                                \
+    " before_us " number " NOT NULL,"                                                              \
+    " last_transaction " number " NOT NULL,"                                                       \
+    " last_id " number " NOT NULL,"                                                                \
+    " n " number " NOT NULL,"                                                                      \
+    " digest text NOT NULL" given ")" end ";"                                                      \
+    "CREATE TABLE carried ("                                                                       \
+    " resource " text " PRIMARY KEY,"                                                              \
+    " epoch " number " NOT NULL,"                                                                  \
+    " version_before " number " NOT NULL,"                                                         \
+    " last_id " number " NOT NULL,"                                                                \
+    " hash text NOT NULL,"                                                                         \
+    " total " number " NOT NULL,"                                                                  \
+    " moved " number " NOT NULL,"                                                                  \
+    " restocked " number " NOT NULL,"                                                              \
+    " n " number " NOT NULL)" end ";"                                                              \
+    "CREATE TABLE carried_orders ("                                                                \
+    " order_id " text " PRIMARY KEY,"                                                              \
+    " delta " number " NOT NULL)" end ";"
+#define SQLITE_ARCHIVE CREATE_ARCHIVE("TEXT", "INTEGER", " STRICT, WITHOUT ROWID", "")
+#define POSTGRES_ARCHIVE                                                                           \
+    CREATE_ARCHIVE("text COLLATE \"C\"", "bigint", "",                                             \
+                   ", txid xid8 NOT NULL DEFAULT pg_current_xact_id()")
+
+/* The transaction that has recorded a part may delete the rows of that part. */
+#define POSTGRES_KEEPS_ROWS                                                                        \
+    "CREATE FUNCTION ledger_moves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"                  \
+    " IF EXISTS (SELECT 1 FROM archives WHERE txid = pg_current_xact_id() AND"                     \
+    " (last_transaction, last_id) >= (OLD.txid::text::bigint, OLD.id)) THEN RETURN OLD; END IF;"   \
+    " RAISE EXCEPTION '" APPEND_ONLY "'; END $$;"                                                  \
+    "CREATE TRIGGER " SCHEMA_KEEPS_ROWS " BEFORE DELETE ON ledger"                                 \
+    " FOR EACH ROW EXECUTE FUNCTION ledger_moves();"
+
+const char sqlite_archive_sql[] =
+    SQLITE_ARCHIVE "DROP TRIGGER ledger_keeps_ids;" CREATE_KEEPS_IDS ";";
+const char postgres_archive_sql[] =
+    POSTGRES_ARCHIVE "DROP TRIGGER " SCHEMA_KEEPS_ROWS " ON ledger;" POSTGRES_KEEPS_ROWS;
+
 /*
  * No CHECK and no trigger guards stock or balance: a lost update must be able to happen, or no lock
  * could be shown to prevent it. Only the ledger defends itself: nothing may be changed in it.
@@ -95,17 +152,10 @@ const char sqlite_schema_sql[] =
     " hash TEXT NOT NULL DEFAULT '',"
     " CONSTRAINT ledger_adds CHECK (after = before + delta)"
     ") STRICT;"
-    "CREATE INDEX ledger_chain ON ledger(resource, epoch, version_before, id);"
-    "CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN"
-    " SELECT RAISE(ABORT, 'the ledger is append-only: book a correction instead'); END;"
+    "CREATE INDEX ledger_chain ON ledger(resource, epoch, version_before, id);" CREATE_KEEPS_ROWS
+    ";"
     "CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger BEGIN"
-    " SELECT RAISE(ABORT, 'the ledger is append-only: book a correction instead'); END;"
-
-    /* INSERT OR REPLACE deletes without a trigger. RAISE(ROLLBACK), because ABORT makes each insert
-     * keep a journal of its own. */
-    "CREATE TRIGGER ledger_keeps_ids BEFORE INSERT ON ledger"
-    " WHEN NEW.id > 0 AND EXISTS (SELECT 1 FROM ledger WHERE id = NEW.id) BEGIN"
-    " SELECT RAISE(ROLLBACK, 'the ledger is append-only: book a correction instead'); END;"
+    " SELECT RAISE(ABORT, '" APPEND_ONLY "'); END;" SQLITE_ARCHIVE CREATE_KEEPS_IDS ";"
 
     "CREATE TABLE idempotency ("
     " key TEXT PRIMARY KEY,"
@@ -212,11 +262,9 @@ const char postgres_schema_sql[] =
     "CREATE INDEX ledger_chain ON ledger(resource, epoch, version_before, id);"
     "CREATE INDEX ledger_feed ON ledger(txid, id);"
     "CREATE FUNCTION ledger_refuses() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-    " RAISE EXCEPTION 'the ledger is append-only: book a correction instead'; END $$;"
+    " RAISE EXCEPTION '" APPEND_ONLY "'; END $$;"
     "CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger"
-    " FOR EACH ROW EXECUTE FUNCTION ledger_refuses();"
-    "CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger"
-    " FOR EACH ROW EXECUTE FUNCTION ledger_refuses();"
+    " FOR EACH ROW EXECUTE FUNCTION ledger_refuses();" POSTGRES_ARCHIVE POSTGRES_KEEPS_ROWS
     "CREATE TRIGGER ledger_keeps_all BEFORE TRUNCATE ON ledger"
     " EXECUTE FUNCTION ledger_refuses();"
 

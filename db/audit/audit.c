@@ -3,6 +3,24 @@
 
 #include <string.h>
 
+/* Goes on from the last row that was moved. Rows of former epochs are read only if all are. */
+static void begin_carried(struct audit *audit, bool whole)
+{
+    const struct audit_head *head = &audit->head;
+    if (head->carried_n == 0)
+        return;
+    if (whole || head->carried_epoch >= head->epoch)
+        audit_chain_carry(&audit->chain, head);
+    if (head->carried_epoch != head->epoch)
+        return;
+    audit->ledger_sum = head->carried_moved;
+    audit->restocked = head->carried_restocked;
+    audit->step = (struct audit_step){.version_before = head->carried_version, .rows = 1};
+    audit->step.after[0] = head->carried_total;
+    audit->first_is_kept = false;
+    audit->any = true;
+}
+
 void audit_start(struct audit *audit, const struct audit_head *head, bool whole)
 {
     db_audit_row *row = &audit->row;
@@ -12,6 +30,8 @@ void audit_start(struct audit *audit, const struct audit_head *head, bool whole)
     audit->any = audit->has_previous = false;
     audit_chain_start(&audit->chain, whole);
     audit->previous.rows = audit->step.rows = 0;
+    audit->first_is_kept = true;
+    begin_carried(audit, whole);
     memcpy(row->resource, head->resource, sizeof row->resource);
     memcpy(row->guard, head->guard, sizeof row->guard);
     row->initial = head->initial;
@@ -21,7 +41,7 @@ void audit_start(struct audit *audit, const struct audit_head *head, bool whole)
     row->former_paid = head->former_paid;
     row->missing = head->missing;
     row->negative = head->current < 0;
-    row->broken = head->stray_orders;
+    row->broken = head->stray_orders + (head->carried_epoch > head->epoch);
 }
 
 /* True for the reset's own row, the first of an epoch. Without it other rows may be missing. */
@@ -51,11 +71,19 @@ static void add_fork(struct audit *audit, const db_ledger_row *row)
 {
     db_audit_row *result = &audit->row;
     result->lost_updates++;
-    if (result->n_forks < DB_FORKS_MAX) {
+    if (audit->first_is_kept && result->n_forks < DB_FORKS_MAX) {
         result->forks[result->n_forks][0] = audit->first;
         result->forks[result->n_forks][1] = *row;
         result->n_forks++;
     }
+}
+
+/* A row that was moved continued this version already. */
+static bool is_behind_carried(const struct audit *audit, const db_ledger_row *row)
+{
+    const struct audit_head *head = &audit->head;
+    return head->carried_n > 0 && head->carried_epoch == head->epoch &&
+           row->version_before < head->carried_version;
 }
 
 static void add_link(struct audit *audit, const db_ledger_row *row)
@@ -65,11 +93,14 @@ static void add_link(struct audit *audit, const db_ledger_row *row)
     if (audit->any && row->version_before == step->version_before) {
         add_fork(audit, row);
     } else {
+        if (is_behind_carried(audit, row))
+            audit->row.lost_updates++;
         audit->has_previous = audit->any;
         audit->previous = *step;
         step->version_before = row->version_before;
         step->rows = 0;
         audit->first = *row;
+        audit->first_is_kept = true;
     }
     bool follows = audit->has_previous ? continues_chain(audit, row) : opens_epoch(audit, row);
     if (!follows || __builtin_add_overflow(row->before, row->delta, &expected_after) ||

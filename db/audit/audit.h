@@ -25,6 +25,10 @@ struct audit_head {
     int64_t over_limit;   /* items: pieces of the epoch beyond the limit per user */
     int64_t former_paid;  /* items: minor units of paid orders of former epochs */
     int64_t stray_orders; /* items: reserved and paid orders of a later epoch; missing: all */
+    /* Of rows that were moved to an archive, as in db_carried; n 0: none. */
+    int64_t carried_epoch, carried_version, carried_id, carried_total, carried_moved;
+    int64_t carried_restocked, carried_n;
+    char carried_hash[DB_HASH_LENGTH + 1];
 };
 
 #define AUDIT_HEAD_ROW(FIRST, NEXT)                                                                \
@@ -39,7 +43,15 @@ struct audit_head {
     NEXT(INT, sold)                                                                                \
     NEXT(INT, stray_orders)                                                                        \
     NEXT(INT, over_limit)                                                                          \
-    NEXT(INT, former_paid)
+    NEXT(INT, former_paid)                                                                         \
+    NEXT(INT, carried_epoch)                                                                       \
+    NEXT(INT, carried_version)                                                                     \
+    NEXT(INT, carried_id)                                                                          \
+    NEXT(TEXT, carried_hash)                                                                       \
+    NEXT(INT, carried_total)                                                                       \
+    NEXT(INT, carried_moved)                                                                       \
+    NEXT(INT, carried_restocked)                                                                   \
+    NEXT(INT, carried_n)
 extern const struct row_type audit_head_type;
 
 /* -- one resource: audit.c -------------------------------------------------------------------- */
@@ -72,6 +84,7 @@ struct audit {
     struct audit_step previous, step; /* of the chain: the last complete one, the current one */
     bool has_previous;
     db_ledger_row first; /* of the current step */
+    bool first_is_kept;  /* false: that row was moved to an archive */
     struct audit_chain chain;
 };
 
@@ -84,6 +97,8 @@ void audit_finish(struct audit *audit, int64_t duplicates);
 
 /* audit_chain.c: whether the row's hash follows from a row of the step before it. */
 void audit_chain_start(struct audit_chain *chain, bool whole);
+/* Goes on from the last row that was moved to an archive. Call it at the start. */
+void audit_chain_carry(struct audit_chain *chain, const struct audit_head *head);
 bool audit_chain_add(struct audit_chain *chain, const db_ledger_row *row);
 /* Whether the resource's chain is what its last row left. A fork may have left another one. */
 bool audit_chain_ends(const struct audit_chain *chain, const char *hash);

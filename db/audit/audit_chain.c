@@ -12,6 +12,16 @@ void audit_chain_start(struct audit_chain *chain, bool whole)
     chain->steps[0].rows = chain->steps[1].rows = 0;
 }
 
+void audit_chain_carry(struct audit_chain *chain, const struct audit_head *head)
+{
+    struct audit_hashes *step = &chain->steps[chain->now];
+    step->epoch = head->carried_epoch;
+    step->version_before = head->carried_version;
+    step->rows = 1;
+    memcpy(step->hash[0], head->carried_hash, sizeof step->hash[0]);
+    chain->any = true;
+}
+
 static bool follows(const struct audit_hashes *before, const db_ledger_row *row)
 {
     char hash[DB_HASH_LENGTH + 1];

@@ -25,15 +25,24 @@
 
 #define AUDIT_LIVE_ORDERS " FROM orders WHERE item_id = ordered.id AND state <= 1"
 
-/* Accounts, items, and items that are missing. Columns as in AUDIT_HEAD_ROW (audit.h). */
-#define AUDIT_HEADS_SQL                                                                            \
-    AUDIT_ORDERED                                                                                  \
-    " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch, "      \
-    "chain,"                                                                                       \
-    " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS "      \
-    "bigint)"                                                                                      \
-    " FROM accounts WHERE $1 = '' OR (id = substr($1, 9) AND 'account:' || id = $1)"               \
-    " UNION ALL SELECT 'item:' || id, guard, initial_stock, stock, version, epoch, chain, 0,"      \
+/* What is carried of the resource; nothing: zeros. */
+#define AUDIT_CARRIED                                                                              \
+    " coalesce(carried.epoch, 0), coalesce(carried.version_before, 0),"                            \
+    " coalesce(carried.last_id, 0), coalesce(carried.hash, ''), coalesce(carried.total, 0),"       \
+    " coalesce(carried.moved, 0), coalesce(carried.restocked, 0), coalesce(carried.n, 0)"
+
+#define AUDIT_NO_SALE                                                                              \
+    " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint),"                 \
+    " CAST(0 AS bigint),"
+
+#define AUDIT_HEADS_OF_ACCOUNTS                                                                    \
+    " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version,"              \
+    " accounts.epoch, chain," AUDIT_NO_SALE AUDIT_CARRIED                                          \
+    " FROM accounts LEFT JOIN carried ON carried.resource = 'account:' || accounts.id"             \
+    " WHERE $1 = '' OR (id = substr($1, 9) AND 'account:' || id = $1)"
+
+#define AUDIT_HEADS_OF_ITEMS                                                                       \
+    " SELECT 'item:' || id, guard, initial_stock, stock, version, items.epoch, chain, 0,"          \
     " (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM orders"                              \
     " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1),"                      \
     " (SELECT count(*) FROM orders"                                                                \
@@ -44,14 +53,35 @@
     " AND counted_user <> ''"                                                                      \
     " GROUP BY counted_user HAVING sum(quantity) > items.per_user_limit) AS users) ELSE 0 END,"    \
     " (SELECT CAST(coalesce(sum(amount), 0) AS bigint) FROM orders"                                \
-    " WHERE item_id = items.id AND item_epoch < items.epoch AND state <= 1 AND state = 1)"         \
-    " FROM items WHERE $1 = '' OR (id = substr($1, 6) AND 'item:' || id = $1)"                     \
-    " UNION ALL SELECT 'item:' || id, '', 0, 0, 0, 0, '', 1,"                                      \
+    " WHERE item_id = items.id AND item_epoch < items.epoch AND state <= 1 AND state = "           \
+    "1)," AUDIT_CARRIED " FROM items LEFT JOIN carried ON carried.resource = 'item:' || items.id"  \
+    " WHERE $1 = '' OR (id = substr($1, 6) AND 'item:' || id = $1)"
+
+/* Live orders name them. */
+#define AUDIT_HEADS_OF_ORDERED                                                                     \
+    " SELECT 'item:' || id, '', 0, 0, 0, 0, '', 1,"                                                \
     " (SELECT CAST(sum(quantity) AS bigint)" AUDIT_LIVE_ORDERS "),"                                \
-    " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0, 0"                                                \
-    " FROM ordered WHERE ($1 = '' OR 'item:' || id = $1) AND EXISTS (SELECT 1" AUDIT_LIVE_ORDERS   \
-    ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"                           \
-    " ORDER BY resource"
+    " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0, 0," AUDIT_CARRIED                                 \
+    " FROM ordered LEFT JOIN carried ON carried.resource = 'item:' || ordered.id"                  \
+    " WHERE ($1 = '' OR 'item:' || id = $1) AND EXISTS (SELECT 1" AUDIT_LIVE_ORDERS                \
+    ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"
+
+/* Rows that were moved name them, and no live order. */
+#define AUDIT_HEADS_OF_CARRIED                                                                     \
+    " SELECT resource, '', 0, 0, 0, 0, '', 1, 0, 0, 0, 0," AUDIT_CARRIED " FROM carried"           \
+    " WHERE ($1 = '' OR resource = $1) AND (resource < 'shop:' OR resource >= 'shop;')"            \
+    " AND NOT EXISTS (SELECT 1 FROM accounts WHERE 'account:' || accounts.id = resource"           \
+    " AND accounts.id = substr(resource, 9))"                                                      \
+    " AND NOT EXISTS (SELECT 1 FROM items WHERE 'item:' || items.id = resource"                    \
+    " AND items.id = substr(resource, 6))"                                                         \
+    " AND NOT EXISTS (SELECT 1 FROM orders WHERE 'item:' || item_id = resource"                    \
+    " AND item_id = substr(resource, 6) AND state <= 1)"
+
+/* Accounts, items, and items that are missing. Columns as in AUDIT_HEAD_ROW (audit.h). */
+#define AUDIT_HEADS_SQL                                                                            \
+    AUDIT_ORDERED AUDIT_HEADS_OF_ACCOUNTS " UNION ALL" AUDIT_HEADS_OF_ITEMS                        \
+                                          " UNION ALL" AUDIT_HEADS_OF_ORDERED                      \
+                                          " UNION ALL" AUDIT_HEADS_OF_CARRIED " ORDER BY resource"
 
 #define AUDIT_ROWS_SQL                                                                             \
     "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
@@ -68,7 +98,8 @@
 #define AUDIT_UNPAID_SQL                                                                           \
     "SELECT count(*) FROM (SELECT id FROM (SELECT id, amount AS n FROM orders WHERE state = 1"     \
     " UNION ALL SELECT order_id, delta FROM ledger WHERE resource >= 'account:'"                   \
-    " AND resource < 'account;' AND order_id <> '') AS moved GROUP BY id"                          \
+    " AND resource < 'account;' AND order_id <> ''"                                                \
+    " UNION ALL SELECT order_id, delta FROM carried_orders) AS moved GROUP BY id"                  \
     " HAVING sum(n >> 32) * 4294967296 + sum(n & 4294967295) <> 0) AS unpaid"
 
 /* Rows beyond the first of one txn_id. Columns as in AUDIT_REPEATS_ROW (audit.h). */

@@ -122,6 +122,9 @@ const db_engine db_engine_postgres = {
     .tx_put_task = pg_put_task,
     .tx_prune_bite = pg_prune_bite,
     .tx_prune_refusals = pg_prune_refusals,
+    .tx_put_carried = pg_put_carried,
+    .tx_carry_order = pg_carry_order,
+    .tx_move_part = pg_move_part,
     .tx_now_us = pg_now_us,
     .tx_next_fence = pg_next_fence,
 };

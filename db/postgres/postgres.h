@@ -214,6 +214,11 @@ db_status tx_session_to_hold(db_tx *tx, struct session **ret);
 db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, size_t n,
                    bool expects_one);
 
+/* postgres_archive.c */
+db_status pg_put_carried(db_tx *tx, const db_carried *carried);
+db_status pg_carry_order(db_tx *tx, const char *order_id, int64_t delta);
+db_status pg_move_part(db_tx *tx, const db_archive_part *part);
+
 /* postgres_migrate.c */
 db_status pg_migrate(const char *address, db_versions *ret, db_error *error);
 

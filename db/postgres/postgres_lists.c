@@ -9,7 +9,12 @@ db_status session_read_list(struct session *session, enum db_list list, const st
         enum db_table table;
     } lists[LISTS] = {[LIST_FEED] = {SQL_FEED, TABLE_LEDGER},
                       [LIST_STATEMENT] = {SQL_STATEMENT, TABLE_LEDGER},
-                      [LIST_ORDERS] = {SQL_ORDERS_OF_USER, TABLE_ORDERS}};
+                      [LIST_ORDERS] = {SQL_ORDERS_OF_USER, TABLE_ORDERS},
+                      [LIST_CARRIED] = {SQL_CARRIED, TABLE_CARRIED},
+                      [LIST_CARRIED_OF] = {SQL_CARRIED_OF, TABLE_CARRIED},
+                      [LIST_CARRIED_ORDERS] = {SQL_CARRIED_ORDERS, TABLE_CARRIED_ORDERS},
+                      [LIST_PARTS] = {SQL_PARTS, TABLE_PARTS},
+                      [LIST_NEWEST_PART] = {SQL_NEWEST_PART, TABLE_PARTS}};
     PGresult *page = NULL;
     struct any_row row;
     db_status status = session_ask(session, lists[list].sql, args, n, &page);

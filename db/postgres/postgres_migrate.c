@@ -35,11 +35,19 @@ static db_status move_rows(struct session *session, const struct migration *migr
     return status;
 }
 
+/* Without the commit. */
+static db_status change_in_place(struct session *session, const struct migration *migration)
+{
+    db_status status = session_exec(session, migration->in_place, NULL);
+    return status == DB_OK
+               ? session_exec(session, "UPDATE seckill_schema SET version = " SCHEMA_VERSION_TEXT,
+                              NULL)
+               : status;
+}
+
 static db_status make_index(struct session *session, bool *ret_made)
 {
     db_status status = session_exec(session, schema_refusals_sql, NULL);
-    if (status == DB_OK)
-        status = session_exec(session, "COMMIT", NULL);
     *ret_made = status == DB_OK;
     return status;
 }
@@ -81,8 +89,13 @@ static db_status migrate(struct session *session, db_versions *ret, db_error *er
         return db_fail(error, DB_UNAVAILABLE,
                        "PostgreSQL: %lld connections of seckilld are open; stop all instances",
                        (long long)others);
-    return migration != NULL ? move_rows(session, migration)
-                             : make_index(session, &ret->index_made);
+    if (migration != NULL && migration->in_place == NULL)
+        return move_rows(session, migration);
+    if (migration != NULL)
+        status = change_in_place(session, migration);
+    if (status == DB_OK && indexed == 0)
+        status = make_index(session, &ret->index_made);
+    return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 
 /* The transaction ends with the connection. If the answer to COMMIT was lost, the next call tells.

@@ -95,7 +95,7 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
 
 /* At "read committed". Above it the transaction's snapshot is older than its lock: an instance that
  * has waited for another one would not see the tables which that one has created. */
-static db_status setup_schema(struct session *session, db_error *error)
+static db_status setup_schema(struct session *session, bool existing, db_error *error)
 {
     PGresult *found = NULL;
     bool empty = false;
@@ -110,6 +110,8 @@ static db_status setup_schema(struct session *session, db_error *error)
     if (status == DB_OK)
         status = judge_schema(session, found, &empty, error);
     PQclear(found);
+    if (status == DB_OK && empty && existing)
+        return db_fail(error, DB_INVALID, "PostgreSQL: there is no store; check --db");
     if (status == DB_OK && empty &&
         (status = session_exec(session, postgres_schema_sql, NULL)) == DB_OK)
         status = session_exec(session,
@@ -168,7 +170,7 @@ db_status session_open(const struct pg_store *store, bool with_schema, struct se
     if (status != DB_OK)
         return status;
     if (with_schema)
-        status = setup_schema(session, error);
+        status = setup_schema(session, store->options.existing, error);
     if (status == DB_OK && PQenterPipelineMode(session->handle))
         status = session_prepare(session);
     if (status == DB_OK)

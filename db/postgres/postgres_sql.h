@@ -129,6 +129,33 @@
     X(ORDERS_OF_USER, "tti", /* with user_id = $1 the index of ids has the order, too */           \
       "SELECT " ORDER_COLUMNS " FROM orders WHERE user_id >= $1 AND (user_id, id) < ($1, $2)"      \
       " ORDER BY user_id DESC, id DESC LIMIT $3")                                                  \
+    X(CARRIED, "ti",                                                                               \
+      "SELECT " CARRIED_COLUMNS " FROM carried WHERE resource > $1 ORDER BY resource LIMIT $2")    \
+    X(CARRIED_OF, "t", "SELECT " CARRIED_COLUMNS " FROM carried WHERE resource = $1")              \
+    X(CARRIED_ORDERS, "ti",                                                                        \
+      "SELECT " CARRIED_ORDER_COLUMNS " FROM carried_orders WHERE order_id > $1"                   \
+      " ORDER BY order_id LIMIT $2")                                                               \
+    X(PARTS, "ii", "SELECT " PART_COLUMNS " FROM archives WHERE part > $1 ORDER BY part LIMIT $2") \
+    X(NEWEST_PART, "i", "SELECT " PART_COLUMNS " FROM archives ORDER BY part DESC LIMIT $1")       \
+    X(PUT_CARRIED, TYPES(CARRIED_ROW),                                                             \
+      "INSERT INTO carried (" CARRIED_COLUMNS ") VALUES (" ARGUMENTS(                              \
+          CARRIED_ROW) ")"                                                                         \
+                       " ON CONFLICT (resource) DO UPDATE SET epoch = excluded.epoch, "            \
+                       "version_before = excluded.version_before,"                                 \
+                       " last_id = excluded.last_id, hash = excluded.hash, total = "               \
+                       "excluded.total,"                                                           \
+                       " moved = excluded.moved, restocked = excluded.restocked, n = excluded.n")  \
+    X(CARRY_ORDER, "ti",                                                                           \
+      "INSERT INTO carried_orders AS old (order_id, delta) VALUES ($1, $2)"                        \
+      " ON CONFLICT (order_id) DO UPDATE SET delta = old.delta + $2")                              \
+    X(DROP_EVEN_ORDER, "t", "DELETE FROM carried_orders WHERE order_id = $1 AND delta = 0")        \
+    X(INSERT_PART, TYPES(PART_ROW),                                                                \
+      "INSERT INTO archives (" PART_COLUMNS                                                        \
+      ") VALUES (" ARGUMENTS(PART_ROW) ")"                                                         \
+                                       " ON CONFLICT DO NOTHING")                                  \
+    X(DELETE_PART, "ii",                                                                           \
+      "WITH gone AS (DELETE FROM ledger WHERE (txid, id) <= ($1::text::xid8, $2)"                  \
+      " RETURNING 1) SELECT count(*) FROM gone")                                                   \
     X(FETCH_HEADS, "", "FETCH 1000 FROM heads")                                                    \
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \

@@ -18,11 +18,16 @@ static void create_private(const char *path)
 /* Opens, locks and sets up the writing connection and the one for pings. */
 static db_status open_connections(struct sqlite_store *store, const char *path, db_error *error)
 {
-    bool shared = store->options.shared_file, alone;
-    create_private(path);
-    db_status status = conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                 shared ? commit_marking_vfs() : log_gathering_vfs(),
-                                 store->options.busy_ms, &store->counters.busy_retries, error);
+    const bool shared = store->options.shared_file, existing = store->options.existing;
+    bool alone;
+    if (existing && access(path, F_OK) != 0)
+        return db_fail(error, DB_INVALID, "%.150s: there is no store; check --db", path);
+    if (!existing)
+        create_private(path);
+    db_status status =
+        conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | (existing ? 0 : SQLITE_OPEN_CREATE),
+                  shared ? commit_marking_vfs() : log_gathering_vfs(), store->options.busy_ms,
+                  &store->counters.busy_retries, error);
     if (status != DB_OK)
         return status;
     /* SQLite has made the path absolute: it stays valid if the working directory changes. */
@@ -172,6 +177,9 @@ const db_engine db_engine_sqlite = {
     .tx_put_task = sqlite_put_task,
     .tx_prune_bite = sqlite_prune_bite,
     .tx_prune_refusals = sqlite_prune_refusals,
+    .tx_put_carried = sqlite_put_carried,
+    .tx_carry_order = sqlite_carry_order,
+    .tx_move_part = sqlite_move_part,
     .tx_now_us = sqlite_now_us,
     .tx_next_fence = sqlite_next_fence,
 };

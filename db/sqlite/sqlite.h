@@ -17,6 +17,7 @@
  *   sqlite_bulk_insert.c  new rows, which gather until the commit
  *   sqlite_audit.c        the rows that the audit reads
  *   sqlite_backup.c       a copy of the file while it is in use
+ *   sqlite_archive.c      moves rows out of the ledger
  *   sqlite_migrate.c      a store of an older version
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
@@ -329,6 +330,11 @@ db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64
 
 /* sqlite_backup.c */
 db_status sqlite_backup(const char *address, const char *file, db_error *error);
+
+/* sqlite_archive.c */
+db_status sqlite_put_carried(db_tx *tx, const db_carried *carried);
+db_status sqlite_carry_order(db_tx *tx, const char *order_id, int64_t delta);
+db_status sqlite_move_part(db_tx *tx, const db_archive_part *part);
 
 /* sqlite_migrate.c */
 db_status sqlite_migrate(const char *address, db_versions *ret, db_error *error);

@@ -98,6 +98,14 @@ static db_status copy_ledger(struct conn *conn, const char *old_ledger)
     return status;
 }
 
+static db_status change_in_place(struct conn *conn, const struct migration *migration)
+{
+    return conn_exec(conn,
+                     "PRAGMA synchronous = FULL; BEGIN IMMEDIATE; %s PRAGMA user_version = %d;"
+                     " COMMIT",
+                     migration->in_place, SCHEMA_VERSION);
+}
+
 /* The commit is flushed. If anything fails, the transaction ends with the connection. */
 static db_status move_rows(struct conn *conn, const struct migration *migration)
 {
@@ -136,9 +144,11 @@ static db_status migrate(struct conn *conn, const char *path, db_versions *ret, 
     if (migration == NULL && version != SCHEMA_VERSION)
         return db_fail(error, DB_INVALID, "%.120s: schema version %lld; this program knows 1 to %d",
                        path, (long long)version, SCHEMA_VERSION);
-    if (migration != NULL)
+    if (migration != NULL && migration->in_place != NULL)
+        status = change_in_place(conn, migration);
+    else if (migration != NULL)
         status = move_rows(conn, migration);
-    else
+    if (status == DB_OK && (migration == NULL || migration->in_place != NULL))
         status = make_index(conn, &ret->index_made);
     return status == DB_OK ? DB_OK
                            : db_fail(error, conn->trouble.status, "%s", conn->trouble.message);

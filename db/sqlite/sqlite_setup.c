@@ -77,6 +77,8 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: not writable", store->path);
     if (empty && !alone)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: its tables vanished", store->path);
+    if (empty && store->options.existing)
+        return db_fail(error, DB_INVALID, "%.150s: there is no store; check --db", store->path);
     /* Before there is a log, so that the file itself has our id, see sqlite_reflush.c. */
     if (empty && (status = create_schema(store, error)) != DB_OK)
         return status;

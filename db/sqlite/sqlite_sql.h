@@ -66,6 +66,24 @@
     X(READ, ORDERS_OF_USER,                                                                        \
       "SELECT " ORDER_COLUMNS " FROM orders WHERE user_id = ?1 AND id < ?2"                        \
       " ORDER BY id DESC LIMIT ?3")                                                                \
+    X(READ, CARRIED,                                                                               \
+      "SELECT " CARRIED_COLUMNS " FROM carried WHERE resource > ?1 ORDER BY resource LIMIT ?2")    \
+    X(READ, CARRIED_OF, "SELECT " CARRIED_COLUMNS " FROM carried WHERE resource = ?1")             \
+    X(READ, CARRIED_ORDERS,                                                                        \
+      "SELECT " CARRIED_ORDER_COLUMNS " FROM carried_orders WHERE order_id > ?1"                   \
+      " ORDER BY order_id LIMIT ?2")                                                               \
+    X(READ, PARTS, "SELECT " PART_COLUMNS " FROM archives WHERE part > ?1 ORDER BY part LIMIT ?2") \
+    X(READ, NEWEST_PART, "SELECT " PART_COLUMNS " FROM archives ORDER BY part DESC LIMIT ?1")      \
+    X(WRITE, PUT_CARRIED,                                                                          \
+      "INSERT OR REPLACE INTO carried (" CARRIED_COLUMNS ") VALUES (" ARGUMENTS(CARRIED_ROW) ")")  \
+    X(WRITE, CARRY_ORDER,                                                                          \
+      "INSERT INTO carried_orders (order_id, delta) VALUES (?1, ?2) ON CONFLICT (order_id) DO "    \
+      "UPDATE SET delta = delta + ?2")                                                             \
+    X(WRITE, DROP_EVEN_ORDER, "DELETE FROM carried_orders WHERE order_id = ?1 AND delta = 0")      \
+    X(WRITE, INSERT_PART,                                                                          \
+      "INSERT INTO archives (" PART_COLUMNS ") SELECT " ARGUMENTS(                                 \
+          PART_ROW) " WHERE ?1 = (SELECT coalesce(max(part), 0) + 1 FROM archives)")               \
+    X(WRITE, DELETE_PART, "DELETE FROM ledger WHERE id <= ?1")                                     \
     X(WRITE, PUT_ITEM,                                                                             \
       "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5),"               \
       " chain = ?7" PUT_WHERE)                                                                     \

@@ -1,5 +1,6 @@
 /* The SQL that db/README.md gives to accountants: on sound books it finds nothing, and it finds
  * each kind of damage. On both engines. Run at the top of the checkout. */
+#include "archive.h"
 #include "fixture.h"
 #include "old_stores.h"
 #include "schema.h"
@@ -96,6 +97,23 @@ static void sound_books_give_no_row(void **state)
         assert_int_equal(0, rows_of(*state, page.hashes[i]));
 }
 
+/* All months but what holds the newest rows. */
+static void they_give_no_row_after_an_archive(void **state)
+{
+    struct fixture *fixture = *state;
+    const db_options options = {.url = fixture->url};
+    char file[128];
+    archive_moved moved;
+    db_error error = {.message = ""};
+    snprintf(file, sizeof file, "%s/archive.db", fixture->folder);
+    if (archive_move(&options, INT64_MAX, file, &moved, &error) != DB_OK)
+        fail_msg("%s", error.message);
+    assert_true(moved.rows > 5);
+    sound_books_give_no_row(state);
+    fixture_sql(fixture, "UPDATE carried SET total = total + 1, restocked = restocked + 1");
+    assert_true(rows_of(fixture, page.checks[0]) > 0 && rows_of(fixture, page.checks[2]) > 0);
+}
+
 #define RESTOCK(version, reason)                                                                   \
     "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after, fence,"    \
     " guard, instance, kind, reason, at_us) VALUES ('item:1', 2, " version ", 'k-" version         \
@@ -155,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sound_books_give_no_row),
+        TEST(they_give_no_row_after_an_archive),
         TEST(answers_are_given),
         TEST(each_kind_of_damage_is_found),
     };

@@ -3,7 +3,8 @@
 #include "columns.h"
 #include "fixture.h"
 
-static const char *const tables[TABLES] = {"items", "accounts", "orders", "idempotency", "ledger"};
+static const char *const tables[TABLES] = {"items",  "accounts", "orders",         "idempotency",
+                                           "ledger", "carried",  "carried_orders", "archives"};
 
 /* "'id', 'guard', ..." */
 static void names_of(const struct row_type *type, char *ret, size_t size)

@@ -26,6 +26,9 @@ static const struct {
     {"idempotency", ANSWER_COLUMNS},
     {"fences", "key, fence"},
     {"tasks", "name, instance, at_us, done"},
+    {"archives", PART_COLUMNS},
+    {"carried", CARRIED_COLUMNS},
+    {"carried_orders", CARRIED_ORDER_COLUMNS},
 };
 enum { TABLES_N = sizeof tables / sizeof tables[0] };
 
