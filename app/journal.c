@@ -6,6 +6,7 @@
  * buyers have is a liability of the shop. Amounts are minor units, called CENT. Each account's
  * stored balance is asserted at its end. beancount compares it with the sum of the postings.
  */
+#include "archive.h"
 #include "db_audit.h"
 #include "journal.h"
 
@@ -19,6 +20,8 @@ enum { DAY_S = 86400, NAME_MAX_BYTES = 32 + 2 * DB_RESOURCE_MAX };
 
 struct journal {
     FILE *out;
+    const char *archive;         /* its file; NULL: none */
+    int64_t carried;             /* lines of the opening entry */
     char end[16];                /* the day of the assertions, after all postings */
     char txn_id[DB_KEY_MAX + 1]; /* of the transaction that is open */
 };
@@ -93,6 +96,41 @@ static int write_leg(void *arg, const db_ledger_row *row)
     return ferror(journal->out);
 }
 
+/* What moved rows have left, as one entry: its lines sum to zero. */
+static int write_carried(void *arg, const db_carried *carried)
+{
+    struct journal *journal = arg;
+    char name[NAME_MAX_BYTES];
+    if (strncmp(carried->resource, "item:", 5) == 0 || carried->total == 0)
+        return 0;
+    if (journal->carried++ == 0)
+        fprintf(journal->out, "\n1970-01-01 * \"carried\" \"moved to an archive\"\n");
+    fprintf(journal->out, "  %s  ", name_of(carried->resource, name));
+    write_amount(journal->out, carried->total);
+    fprintf(journal->out, " CENT\n");
+    return ferror(journal->out);
+}
+
+static db_status write_moved(db_reader *reader, struct journal *journal, db_error *error)
+{
+    archive_proof proof;
+    if (journal->archive == NULL) {
+        const db_status status = db_read_carried(reader, write_carried, journal);
+        if (status != DB_OK)
+            snprintf(error->message, sizeof error->message, "%s", db_status_text(status));
+        return status;
+    }
+    const db_status status = archive_prove(reader, journal->archive, &proof, error);
+    if (status != DB_OK)
+        return status;
+    if (proof.faults > 0) {
+        snprintf(error->message, sizeof error->message, "%.80s: %.160s", journal->archive,
+                 proof.first);
+        return DB_FAILED;
+    }
+    return archive_read_money(journal->archive, write_leg, journal, error);
+}
+
 static db_status write_all(db_reader *reader, struct journal *journal, db_error *error)
 {
     static const char *const sides[] = {DB_SHOP_REVENUE, DB_SHOP_CASH, DB_SHOP_EQUITY};
@@ -106,6 +144,8 @@ static db_status write_all(db_reader *reader, struct journal *journal, db_error 
     }
     status = db_audit(reader, NULL, write_account, journal, error);
     if (status == DB_OK)
+        status = write_moved(reader, journal, error);
+    if (status == DB_OK)
         status = db_read_money(reader, write_leg, journal, error);
     db_reader_end(reader);
     if (status == DB_OK && (fflush(journal->out) != 0 || ferror(journal->out))) {
@@ -115,10 +155,11 @@ static db_status write_all(db_reader *reader, struct journal *journal, db_error 
     return status;
 }
 
-db_status journal_write(const char *url, bool shared_file, FILE *out, db_error *error)
+db_status journal_write(const char *url, bool shared_file, const char *archive, FILE *out,
+                        db_error *error)
 {
-    const db_options options = {.url = url, .shared_file = shared_file};
-    struct journal journal = {.out = out};
+    const db_options options = {.url = url, .shared_file = shared_file, .existing = true};
+    struct journal journal = {.out = out, .archive = archive};
     db *store = NULL;
     db_reader *reader = NULL;
     db_status status = db_open(&options, &store, error);

@@ -26,13 +26,10 @@ bool op_is_pruned(struct op *op, const db_answer *stored)
     return true;
 }
 
-void op_problem(struct op *op, enum problem problem, const char *detail, ...)
+/* more: further members, with a comma before each. */
+static void answer_problem(struct op *op, enum problem problem, const char *text, const char *more)
 {
-    char text[DETAIL_MAX], escaped[DETAIL_MAX], request_id[2 * sizeof op->request_id];
-    va_list args;
-    va_start(args, detail);
-    vsnprintf(text, sizeof text, detail, args); /* a detail too long is cut */
-    va_end(args);
+    char escaped[DETAIL_MAX], request_id[2 * sizeof op->request_id];
     json_escape(escaped, sizeof escaped, text);
     json_escape(request_id, sizeof request_id, op->request_id);
 
@@ -40,13 +37,32 @@ void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     struct answer *answer = &op->answer;
     const bool whole = answer_print(answer,
                                     "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d,"
-                                    "\"detail\":\"%s\",\"request_id\":\"%s\"}",
-                                    info->id, info->title, info->status, escaped, request_id);
+                                    "\"detail\":\"%s\",\"request_id\":\"%s\"%s}",
+                                    info->id, info->title, info->status, escaped, request_id, more);
     answer->status = info->status;
     answer->problem = problem;
     answer->decided = info->decided && whole;
     answer->replayed = false;
     answer->version = 0;
+}
+
+void op_problem(struct op *op, enum problem problem, const char *detail, ...)
+{
+    char text[DETAIL_MAX];
+    va_list args;
+    va_start(args, detail);
+    vsnprintf(text, sizeof text, detail, args); /* a detail too long is cut */
+    va_end(args);
+    answer_problem(op, problem, text, "");
+}
+
+void op_archived(struct op *op, const char *next)
+{
+    char more[DB_ID_MAX + 32];
+    snprintf(more, sizeof more, ",\"next\":\"%s\"", next); /* digits and dots */
+    answer_problem(op, PROBLEM_ARCHIVED,
+                   "the rows behind this place were moved to an archive file; go on from \"next\"",
+                   more);
 }
 
 enum problem problem_of_store(db_status status)

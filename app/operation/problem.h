@@ -25,6 +25,7 @@
     X(ORDER_CLOSED, "order-closed", 409, "Order is no longer open", 0, true)                       \
     X(ALREADY_DONE, "already-done", 409, "Done before; the answer is no longer kept", 0, false)    \
     X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
+    X(ARCHIVED, "archived", 410, "Moved to an archive", 0, false)                                  \
     X(LENGTH_REQUIRED, "length-required", 411, "Content-Length required", 0, false)                \
     X(CHANGED, "precondition-failed", 412, "Not the state that the request asks for", 0, false)    \
     X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
@@ -68,6 +69,10 @@ bool op_is_pruned(struct op *op, const db_answer *stored);
 
 /* The problem of a failed store: a special one if the status tells, else PROBLEM_UNAVAILABLE. */
 enum problem problem_of_store(db_status status);
+
+/* Answers op with PROBLEM_ARCHIVED: rows of a list were moved; next: the cursor of the first one
+ * that is there. */
+void op_archived(struct op *op, const char *next);
 
 /* Makes op's answer this problem. The detail is printf-style: what happened, to what, what to do.
  * The document carries op->request_id. Without memory there is no document, and nothing to store

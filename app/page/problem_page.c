@@ -44,6 +44,10 @@ static const char *const advice[PROBLEM_COUNT] = {
     [PROBLEM_IN_FLIGHT] = "A request with this Idempotency-Key is still running. Wait as "
                           "Retry-After says, then send the same again: it is answered as the "
                           "first.",
+    [PROBLEM_ARCHIVED] =
+        "The rows that come next were moved to an archive file, and this service no longer has "
+        "them. A reader who needs them asks the operator. \"next\" is the cursor of the rows that "
+        "follow: send it as after= to go on.",
     [PROBLEM_LENGTH_REQUIRED] = "The body was sent in chunks. Send it with a Content-Length, which "
                                 "most clients do for a body that they have as a whole.",
     [PROBLEM_CHANGED] = "The item or account is not in the state that If-Match or If-None-Match "

@@ -1,5 +1,6 @@
 /* Lists, page by page: the feed of all changes, the statement of one resource, a user's orders. */
 #include "answer.h"
+#include "db_archive.h"
 #include "queries.h"
 
 #include <errno.h>
@@ -127,7 +128,9 @@ static struct page page_begin(const struct op *op)
 
 static void page_end(struct page *page, struct op *op, db_status status, bool more)
 {
-    if (status != DB_OK)
+    if (status == DB_ARCHIVED)
+        op_archived(op, page->next);
+    else if (status != DB_OK)
         op_problem(op, problem_of_store(status), "reading the list: %s", db_status_text(status));
     else if (!page->whole)
         op_problem(op, PROBLEM_OVERLOADED,
@@ -153,7 +156,7 @@ void query_ledger(const struct queries *queries, struct op *op)
         json_decref(page.rows);
         return;
     }
-    if (status == DB_OK)
+    if (status == DB_OK || status == DB_ARCHIVED)
         show_feed_place(&place, page.next);
     page_end(&page, op, status, more);
 }
@@ -168,8 +171,15 @@ void query_statement(const struct queries *queries, struct op *op)
     }
     const db_chain_place after = {numbers[0], numbers[1], numbers[2]};
     struct page page = page_begin(op);
-    const db_status status = db_read_statement(queries->reader, op->resource, &after,
-                                               (size_t)op->limit, add_ledger_row, &page, &more);
+    db_chain_place start;
+    db_status status = db_read_statement(queries->reader, op->resource, &after, (size_t)op->limit,
+                                         add_ledger_row, &page, &more);
+    if (status == DB_ARCHIVED &&
+        (status = db_read_chain_start(queries->reader, op->resource, &start)) == DB_OK) {
+        snprintf(page.next, sizeof page.next, "%" PRId64 ".%" PRId64 ".%" PRId64, start.epoch,
+                 start.version_before, start.id);
+        status = DB_ARCHIVED;
+    }
     page_end(&page, op, status, more);
 }
 
