@@ -60,6 +60,7 @@
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
     X(levels_loader, "levels.js", "levels.js", SCRIPT)                                             \
     X(moves, "moves.js", "moves.js", SCRIPT)                                                       \
+    X(wagers, "wagers.js", "wagers.js", SCRIPT)                                                    \
     X(replay, "replay.js", "replay.js", SCRIPT)                                                    \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
     X(row, "row.js", "row.js", SCRIPT)                                                             \
@@ -71,6 +72,7 @@
     X(view, "view.js", "view.js", SCRIPT)                                                          \
     X(desk, "desk.js", "desk.js", SCRIPT)                                                          \
     X(tree, "tree.js", "tree.js", SCRIPT)                                                          \
+    X(bet, "bet.js", "bet.js", SCRIPT)                                                             \
     X(player_style, "player.css", "player.css", STYLE)                                             \
     X(player_en, "player.en.json", "player.en.json", JSON)                                         \
     X(player_zh, "player.zh.json", "player.zh.json", JSON)                                         \

@@ -127,7 +127,7 @@ static void write_levels(const struct page *page)
 static void write_scripts(const struct page *page)
 {
     static const char *const prefixes[] = {"p.", "at.", "level.", NULL};
-    static const char *const names[] = {"state", "view", "tree", "levels-data", "levels"};
+    static const char *const names[] = {"state", "view", "tree", "bet", "levels-data", "levels"};
     if (page->site->levels == NULL)
         return;
     page_script_words(page, prefixes);

@@ -18,7 +18,8 @@
     X(state, "state.js")                                                                           \
     X(view, "view.js")                                                                             \
     X(desk, "desk.js")                                                                             \
-    X(tree, "tree.js")
+    X(tree, "tree.js")                                                                             \
+    X(bet, "bet.js")
 #define SHARED_PART_MAP(X)                                                                         \
     X(player_en, "player.en.json")                                                                 \
     X(player_zh, "player.zh.json")                                                                 \

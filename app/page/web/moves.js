@@ -2,7 +2,7 @@
 // can be taken in the place of one of them.
 export const LEASE = "L"; // the end of A's lease: it takes time, and is nobody's move
 
-const LOOK_MS = 30, STAND_MS = 60000;
+const LOOK_MS = 30, STAND_MS = 60000, MOVES_MAX = 60;
 
 export class Moves {
   constructor() {
@@ -27,6 +27,29 @@ export class Moves {
           await move(actor);
         }
         await this.until(refresh, () => board.actors.every(({ state }) => state !== "moving"));
+      }
+    } finally {
+      this.replays = false;
+    }
+  }
+
+  // The list once more on a board with another guard or fence: a move that cannot be made there is left
+  // out. Then each request goes on to its answer. ends: A's lease ends by itself.
+  async against(list, board, ends, refresh, move) {
+    const { actors } = board, [a] = actors;
+    const stands = () => actors.every(({ state }) => state !== "moving" && (state !== "waiting" || board.lock?.holders));
+    const canGo = ({ movable, state }) => movable && state !== "done";
+    this.replays = true;
+    try {
+      for (const who of list) {
+        await this.until(refresh, stands);
+        const actor = actors.find(({ name }) => name === who);
+        if (actor && canGo(actor)) await move(actor);
+        if (who === LEASE && ends && a.inside && a.token) await this.until(refresh, () => board.lock?.token !== a.token);
+      }
+      for (let n = 0; n < MOVES_MAX && !board.audit; n++) {
+        await this.until(refresh, () => board.audit || (stands() && actors.some(canGo)));
+        if (!board.audit) await move(actors.find(canGo));
       }
     } finally {
       this.replays = false;

@@ -7,9 +7,10 @@ import { LEASE, Moves } from "./moves.js";
 import { ACCOUNT, Row } from "./row.js";
 import { drawReplay } from "./replay.js";
 import { INSIDE_STORE, Search, written } from "./schedule.js";
-import { build, draw as drawBoard, drawFound } from "./steps_view.js";
+import { build, draw as drawBoard, drawFound, hasLost } from "./steps_view.js";
 import { ask } from "./stream.js";
 import { reason, setLanguage, speak, text } from "./text.js";
+import { buildBet, openMend } from "./wagers.js";
 
 const SECTIONS = ["page", "state", "levels", "facts", "steps"]; // of the words
 const BUSY_MS = 30, IDLE_MS = 400, LESSON_MS = 600000;
@@ -17,9 +18,10 @@ const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
 const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 // What is shown; target: the Row stepped through, row: as it was seen last; said: the facts of the
-// round, once it is over; changed: settings that are not the exercise's; found: {state, what, values,
-// lines} of the search; moves: of the round.
-const board = { guards: [], replay: null, moves: new Moves(), said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+// round, once it is over; changed: settings that are not the level's; found: {state, what, values,
+// lines} of the search; moves: of the round; bet: of player/bet.js; mend: {guard, fence, lost} of the moves
+// that are played against it, lost: undefined until they are over.
+const board = { guards: [], replay: null, moves: new Moves(), said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, bet: null, mend: null, audit: null, events: [], ready: false, connected: false };
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
@@ -93,7 +95,7 @@ async function begin() {
   const id = `${session}-${++board.round}`, target = new Row(board.subject, id);
   const meant = exercise(), values = { guard, fence, lease: +lease, actors: +actors };
   const changed = Object.keys(values).filter((name) => values[name] !== meant[name]);
-  Object.assign(board, { moves: new Moves(), events: [], audit: null, said: [], changed, row: null, lock: null, target });
+  Object.assign(board, { moves: new Moves(), events: [], audit: null, said: [], mend: null, changed, row: null, lock: null, target });
   await target.put(guard, fence === "on");
   board.actors = board.subject.amounts.slice(0, +actors).map(([name, amount], i) =>
     new Actor(id, name, amount, exercise().points[i] ?? ALL));
@@ -135,6 +137,22 @@ const backTo = safely(async (k) => {
     await refresh();
     draw();
   }, moveNow);
+});
+
+// The moves that lost, once more, against another guard or fence.
+const mendWith = safely(async ({ guard, fence }) => {
+  if (!board.ready || board.moves.replays) return;
+  const { list } = board.moves, mend = { guard, fence, lost: undefined };
+  Object.assign(form.elements.guard, { value: guard });
+  Object.assign(form.elements.fence, { value: fence });
+  keepInUrl();
+  await begin();
+  board.mend = mend;
+  await board.moves.against(list, board, +form.elements.lease.value > 0, async () => {
+    await refresh();
+    draw();
+  }, moveNow);
+  mend.lost = hasLost(board);
 });
 
 /* -- looking ------------------------------------------------------------------------------------- */
@@ -271,10 +289,16 @@ const restart = safely(async () => {
   await begin();
 });
 
+const askBet = () => buildBet((bet) => {
+  board.bet = bet;
+  draw();
+});
+
 function listenToUser() {
   lang.addEventListener("change", () => {
     setLanguage(lang.value);
     fillExercises();
+    askBet();
     keepInUrl();
     drawNotices();
     draw();
@@ -282,6 +306,7 @@ function listenToUser() {
   });
   form.elements.ex.addEventListener("change", () => {
     prefill(exercise());
+    board.bet = null;
     nameSubject();
   });
   form.addEventListener("change", restart);
@@ -290,6 +315,8 @@ function listenToUser() {
     restart();
   });
   $("find").addEventListener("click", find);
+  openMend(form, mendWith);
+  askBet();
   $("back").addEventListener("click", () => backTo(board.moves.list.length - 1));
   $("vanish").addEventListener("click", safely(async () => {
     await board.target.freeLock();

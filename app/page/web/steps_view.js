@@ -1,6 +1,7 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
 import { LEASE } from "./moves.js";
 import { number, problem, text, translate } from "./text.js";
+import { drawBet, drawMend } from "./wagers.js";
 
 const $ = (id) => document.getElementById(id);
 const CAPTIONS = { guard: "guard", fence: "fenceOn", lease: "leaseA", actors: "actors" }; // of the settings
@@ -68,19 +69,25 @@ function drawWorld({ row, lock, actors }) {
 }
 
 // Its own lesson only where the facts that make it true hold.
-function lessonOf({ said, changed }, exercise, lost) {
+function lessonOf({ said, changed, mend }, exercise, lost) {
   const holds = (fact) => said.some(({ id }) => id === fact);
   if (exercise.shows.every(holds)) return text(`level.${exercise.id}.lesson`);
-  if (exercise.loses && !lost) return text("harmless");
+  if (exercise.loses && !lost) return mend ? "" : text("harmless");
   return changed.length ? text("changed", { names: changed.map((name) => text(CAPTIONS[name])).join(", ") }) : "";
 }
 
+// What the accepted requests leave.
+export const expectedOf = ({ actors, subject }) =>
+  actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), subject.start);
+
+// What the ledger shows of this round so far.
+export const hasLost = (board) => board.moves.lost !== undefined || (board.audit !== null && board.audit.current !== expectedOf(board));
+
 // [sentence, the fact that it tells or "", class].
 function linesOf(board, exercise) {
-  const { audit, actors, subject, said } = board;
+  const { audit, actors, said } = board;
   if (!audit) return [[text(actors.some((actor) => actor.movable) ? "yourMove" : "underWay"), "", ""]];
-  const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), subject.start);
-  const off = audit.current - expected, what = off > 0 ? "lost" : off < 0 ? "surplus" : "nothingLost";
+  const expected = expectedOf(board), off = audit.current - expected, what = off > 0 ? "lost" : off < 0 ? "surplus" : "nothingLost";
   const lesson = lessonOf(board, exercise, off !== 0);
   return [
     [text(what, { lost: Math.abs(off), expected, value: audit.current }), what, ""],
@@ -155,4 +162,6 @@ export function draw(board, exercise) {
   $("hint").textContent = text(`level.${exercise.id}.hint`);
   drawMoves(board, exercise);
   drawFound(board);
+  drawBet(board, exercise);
+  drawMend({ ...board, lost: hasLost(board) });
 }

@@ -261,7 +261,7 @@ export const words = {
   steps: {
     title: "The race, step by step",
     toSales: "Sales",
-    exercise: "Exercise",
+    level: "Level",
     guard: "Guard",
     actors: "Requests",
     leaseA: "A's lease in ms (0: the service's)",
@@ -311,7 +311,7 @@ export const words = {
     surplus: "✗ {lost} too much was deducted: the accepted withdrawals leave {expected}, the balance is {value}.",
     nothingLost: "✓ Nothing lost: {value} is what the accepted withdrawals leave.",
     harmless: "This order was harmless. Start again, and try another one.",
-    changed: "The settings are not those of the exercise: {names}.",
+    changed: "The settings are not those of the level: {names}.",
     forks: "Two ledger rows start from one version: {keys}.",
     yourMove: "It is your move.",
     underWay: "Requests are under way …",

@@ -261,7 +261,7 @@ export const words = {
   steps: {
     title: "逐步演示竞态",
     toSales: "秒杀页",
-    exercise: "练习",
+    level: "关卡",
     guard: "加锁方式",
     actors: "请求数",
     leaseA: "A 的租约（毫秒，0＝按服务设置）",
@@ -311,7 +311,7 @@ export const words = {
     surplus: "✗ 多扣了 {lost}：按成功的扣款应剩 {expected}，余额却是 {value}。",
     nothingLost: "✓ 没有丢失更新：{value} 正是成功的扣款应剩的余额。",
     harmless: "这个顺序没有出事。重新开始，换一种试试。",
-    changed: "设置与本练习不同：{names}。",
+    changed: "设置与本关不同：{names}。",
     forks: "流水表中有两行从同一版本出发：{keys}。",
     yourMove: "请选择下一步。",
     underWay: "请求进行中 …",

@@ -181,12 +181,12 @@ Museum.levels = (() => {
 
   /* A bet is made before the first move, and is judged by all orders. */
   function betting(game) {
-    const { level } = game, told_ = make('p', { role: 'status' }), bet = (loses_) => () => {
-      game.bet = loses_;
-      told_.textContent = `${say(loses_ === level.losing > 0 ? 'bet.right' : 'bet.wrong')} ${summary(level)}`;
+    const { level } = game, told_ = make('p', { role: 'status' });
+    return make('div', { class: 'bet' }, ...Museum.bet.ask(say, (bet) => {
+      game.bet = bet;
+      told_.textContent = Museum.bet.judged(say, level, bet, summary(level));
       drawCount(game);
-    };
-    return make('div', { class: 'bet' }, button(say('bet.yes'), bet(true), { 'data-do': 'yes' }), button(say('bet.no'), bet(false), { 'data-do': 'no' }), told_);
+    }), told_);
   }
 
   /* The moves that lost, against another setting: as far as they go there. The lease's former holder writes

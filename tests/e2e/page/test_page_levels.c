@@ -108,6 +108,108 @@ static void of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tri
     assert_int_equal(browser_errors(browser), 0);
 }
 
+static void assert_bet(const char *words)
+{
+    char script[300];
+    snprintf(script, sizeof script, "document.getElementById('betTold').textContent.includes('%s')",
+             words);
+    if (!browser_await(browser, script, PAGE_WAIT_MS))
+        fail_msg("of the bet it is not said: %s", words);
+}
+
+/* Before the first move, and on no other: the answer is known after it. */
+static void a_bet_is_made_before_the_first_move_and_judged_by_the_ledger(void **state)
+{
+    (void)state;
+    GO("ex=paused-holder&lease=3000&lang=en"); /* another lease than the level's: nothing is known
+                                                */
+    assert_true(browser_is(browser, "document.getElementById('bet').hidden"));
+    GO("ex=paused-holder&lang=en");
+    assert_true(browser_is(browser, "!document.getElementById('betAsk').hidden"));
+    json_decref(browser_run(browser, "document.querySelector('#betAsk input').value = 5;"));
+    page_click("#betAsk [data-do=yes]");
+    assert_bet("Your bet: some order loses an update, with 5 moves");
+    assert_true(browser_is(browser, "document.getElementById('betAsk').hidden"));
+    MOVE("A", "checked");
+    WORLD("holder", "free");
+    MOVES("B", "decided");
+    MOVE("A", "committed");
+    MOVE("B", "committed");
+    assert_bet("You were right. You said 5 moves. The fewest: 4.");
+    page_choose("#lang", "zh");
+    assert_bet("猜对了。 你猜 5 步，最少是 4 步。");
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void a_bet_that_no_order_loses_is_won_once_all_is_answered(void **state)
+{
+    (void)state;
+    GO("ex=last-piece-locked&lang=en");
+    page_click("#betAsk [data-do=no]");
+    MOVES("A", "decided", "committed", "accepted");
+    assert_bet("Your bet: no order loses an update.");
+    MOVE("B", "decided");
+    MOVES("B", "committed", "refused");
+    VERDICT("good", "Nothing oversold");
+    assert_bet("You were right.");
+    GO("ex=last-piece-locked&lang=en"); /* who has moved does not bet */
+    MOVE("A", "decided");
+    assert_true(browser_await(browser, "document.getElementById('bet').hidden", PAGE_WAIT_MS));
+}
+
+static void mend_with(const char *guard, const char *fence, const char *words)
+{
+    char script[300];
+    page_choose("#mendGuard", guard);
+    page_choose("#mendFence", fence);
+    page_click("#mendPlay");
+    snprintf(script, sizeof script, "document.getElementById('mended').textContent.includes('%s')",
+             words);
+    if (!browser_await(browser, script, PAGE_WAIT_MS))
+        fail_msg("of the mend it is not said: %s", words);
+}
+
+/* The sentence is that of the ledger: of a mend that is none, it says so. */
+static void moves_that_lost_are_played_again_against_a_mend(void **state)
+{
+    (void)state;
+    browser_errors(browser); /* refusals of the level before */
+    GO("ex=lost-update&lang=en");
+    assert_true(browser_is(browser, "document.getElementById('mend').hidden"));
+    MOVE("A", "decided");
+    MOVE("B", "decided");
+    MOVE("A", "committed");
+    MOVE("B", "committed");
+    assert_true(browser_await(browser, "!document.getElementById('mend').hidden", PAGE_WAIT_MS));
+    mend_with("none", "off", "Not mended: the same moves lose an update again (none, Fence: off).");
+    VERDICT("bad", "too little was deducted");
+    mend_with("redis-token", "on", "Mended: the same moves lose nothing (redis-token, Fence: on).");
+    VERDICT("good", "500 is what the accepted withdrawals leave");
+    assert_true(browser_is(browser, "/guard=redis-token/.test(location.search)"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* A's lease ends again, and A's late write meets the fence. */
+static void a_fence_mends_the_write_after_the_lease(void **state)
+{
+    (void)state;
+    GO("ex=paused-holder&lease=3000&lang=en");
+    MOVE("A", "checked");
+    WORLD("holder", "free");
+    MOVES("B", "decided", "committed");
+    MOVE("A", "committed");
+    assert_true(browser_await(browser, "!document.getElementById('mend').hidden", PAGE_WAIT_MS));
+    mend_with("redis-token", "on", "Mended: the same moves lose nothing");
+    VERDICT("good", "late write was refused");
+    browser_size(browser, 1280, 720);
+    assert_true(page_picture("mended", 1280, 720));
+    page_choose("#lang", "zh");
+    browser_dark(browser, true);
+    assert_true(page_picture("mended-phone", 390, 844));
+    browser_dark(browser, false);
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +217,10 @@ int main(void)
         cmocka_unit_test(a_move_is_taken_back_on_a_new_row_and_another_is_made),
         cmocka_unit_test(a_lease_that_ended_ends_again_when_a_move_is_taken_back),
         cmocka_unit_test(of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tried),
+        cmocka_unit_test(a_bet_is_made_before_the_first_move_and_judged_by_the_ledger),
+        cmocka_unit_test(a_bet_that_no_order_loses_is_won_once_all_is_answered),
+        cmocka_unit_test(moves_that_lost_are_played_again_against_a_mend),
+        cmocka_unit_test(a_fence_mends_the_write_after_the_lease),
     };
     return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }
