@@ -123,6 +123,9 @@ static void the_page_of_steps_is_accessible(void **state)
     (void)state;
     assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     assert_int_equal(findings_in_all_looks("steps"), 0);
+    assert_true(page_go("/web/steps.html?ex=locked&lang=en"));
+    assert_true(browser_is(browser, "!document.getElementById('betAsk').hidden"));
+    assert_int_equal(findings_in_all_looks("steps, a bet"), 0);
 }
 
 static void money_lost_step_by_step_is_told_accessibly(void **state)
@@ -139,6 +142,7 @@ static void money_lost_step_by_step_is_told_accessibly(void **state)
     }
     assert_true(browser_await(browser, "document.getElementById('verdict').dataset.state === 'bad'",
                               PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "!document.getElementById('mend').hidden"));
     assert_int_equal(findings_in_all_looks("steps, money lost"), 0);
 }
 
