@@ -24,17 +24,17 @@ VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.
 
 # -- packages: this is the only list; what is missing is installed, through sudo if not root --------
 PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
-              libzookeeper-mt-dev libjansson-dev nettle-dev uthash-dev libjs-d3 redis-server redis-tools
+              libzookeeper-mt-dev libjansson-dev nettle-dev uthash-dev libjs-d3 libqrencode-dev redis-server redis-tools
 PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
               libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
-              python3-jsonschema liblua5.1-0-dev hledger beancount
+              python3-jsonschema liblua5.1-0-dev hledger beancount zbar-tools
 PKGS_lint  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck systemd
 PKGS_bench := wrk hey python3-redis chromium chromium-driver
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq
-LIBS_ALL     := $(LIBS_LOCKKIT) libmicrohttpd jansson nettle
+LIBS_ALL     := $(LIBS_LOCKKIT) libmicrohttpd jansson nettle libqrencode
 LIB_ZOOKEEPER := -lzookeeper_mt # which has no pkg-config file
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wconversion -Wno-sign-conversion \
           -Wmissing-prototypes -Wvla
@@ -125,8 +125,9 @@ $(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/* app/page/
 # -- running --------------------------------------------------------------------------------------
 demo: all ## one sale under seven guards, with a verdict
 	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
-serve: all ## the live page, until Ctrl-C; LISTEN=HOST:PORT
-	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN))
+serve: all $(if $(FOLLOW),site) ## the live page, until Ctrl-C; LISTEN=HOST:PORT; FOLLOW=1 or HOST:PORT: for a class
+	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN)) \
+	    $(if $(FOLLOW),--site=$(B)/site --follow$(addprefix =,$(filter-out 1,$(FOLLOW))))
 lab: all deps-test ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
 	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \
 	    --json $(B)/lab/matrix.json --html $(B)/lab/matrix.html

@@ -41,7 +41,7 @@ $(filter %/test_undecided %/test_keeper %/test_store_fails,$(TESTS)): LDFLAGS +=
 # Stops the thread that reads the answers of a batch before it wakes the threads that asked.
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_signal)
 # The accessibility checker and Node's lock clients, which are in no Debian package.
-$(B)/tests/e2e/page/test_page_accessible $(addprefix $(B)/tests/e2e/museum/,test_museum test_levels test_in_class): | $(B)/axe.min.js
+$(B)/tests/e2e/page/test_page_accessible $(addprefix $(B)/tests/e2e/museum/,test_museum test_levels test_in_class test_follow): | $(B)/axe.min.js
 $(B)/axe.min.js: .ci/install-axe
 	$(Q).ci/install-axe $@
 # The schema that openapi.json must obey.

@@ -4,6 +4,7 @@
 #include "judged_command.h"
 #include "demo.h"
 #include "output.h"
+#include "follow_command.h"
 #include "http_load_command.h"
 #include "lockkit.h"
 #include "compare_command.h"
@@ -50,7 +51,8 @@ static const struct command commands[] = {
     {"serve", "a service to play with, with private Redis servers",
      "Starts three private Redis and two instances of the service, with a sample item and account; "
      "Ctrl-C stops them all.\v"
-     "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
+     "Examples:\n  loadgen serve --listen 127.0.0.1:8080\n"
+     "  loadgen serve --follow --site build/site\n",
      &options_serve_argp, serve_run},
     {"check", "the checkers on a history that a run has written",
      "Looks for breaches in a history: answers that fit no order of the requests "
@@ -94,6 +96,13 @@ static const struct command commands[] = {
      "  loadgen levels --json levels.json\n"
      "  loadgen site --lab lab.json --demo demo.json --levels levels.json --out site\n",
      &options_site_argp, site_command},
+    {"follow", "the museum for a class: phones go along with the presenter",
+     "Serves the museum's pages to the phones of a class. They go along with the page of the "
+     "presenter, and vote. The last line has the presenter's address, with a key: tell nobody.\v"
+     "Examples:\n"
+     "  loadgen follow --site build/site\n"
+     "  loadgen follow --site build/site --listen 192.168.1.5:8090\n",
+     &options_follow_argp, follow_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
      "Examples:\n"

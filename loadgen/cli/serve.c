@@ -1,5 +1,6 @@
 #include "serve.h"
 #include "beside.h"
+#include "follow_command.h"
 #include "remote.h"
 #include "sandbox_process.h"
 #include "steady.h"
@@ -16,7 +17,8 @@ enum {
     LOOK_EVERY_MS = 200,
     SAMPLE_STOCK = 100,
     SAMPLE_BALANCE = 1000000,
-    REDIS_NODES = 3 /* redis-* guards use the first, redlock all */
+    REDIS_NODES = 3, /* redis-* guards use the first, redlock all */
+    LOG_MAX = 4096
 };
 
 /* The servers. What strikes instance 0 and Redis node 0 leaves the others alone. */
@@ -24,6 +26,7 @@ struct world {
     struct sandbox *sandbox;
     struct sandbox_server *redis[REDIS_NODES];
     struct sandbox_server *service, *peer; /* two instances on one store */
+    struct sandbox_server *classroom;      /* NULL: no class follows */
     char store[SANDBOX_TEXT_MAX + 32], nodes[REDIS_NODES * SANDBOX_TEXT_MAX];
     bool cut; /* the wire between the service and Redis */
 };
@@ -78,6 +81,56 @@ static int start_service(struct world *world, const struct options *options, con
         sandbox_arg(server, "%s", both[i]);
     world->service = server;
     return sandbox_start(server);
+}
+
+/* Copies what the process has printed so far. */
+static size_t read_log(const struct sandbox_server *server, char *ret, size_t size)
+{
+    FILE *log = fopen(server->log, "re");
+    size_t n = 0;
+    if (log != NULL) {
+        n = fread(ret, 1, size - 1, log);
+        fclose(log);
+    }
+    ret[n] = '\0';
+    return n;
+}
+
+static bool class_is_served(struct sandbox_server *server)
+{
+    char text[LOG_MAX];
+    const size_t n = read_log(server, text, sizeof text);
+    return n > 0 && text[n - 1] == '\n' && strstr(text, FOLLOW_READY) != NULL;
+}
+
+/* A process of its own, without our environment: it knows neither the service nor its token. */
+static int start_classroom(struct world *world, const struct options *options)
+{
+    char self[4096];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct sandbox_server *server = sandbox_add(world->sandbox, "classroom", class_is_served);
+    if (n < 0 || server == NULL)
+        return -1;
+    self[n] = '\0';
+    sandbox_arg(server, "env");
+    sandbox_arg(server, "-i");
+    sandbox_arg(server, "%s", self);
+    sandbox_arg(server, "follow");
+    if (options->site != NULL)
+        sandbox_arg(server, "--site=%s", options->site);
+    if (options->follow != NULL)
+        sandbox_arg(server, "--listen=%s", options->follow);
+    world->classroom = server;
+    return sandbox_start(server);
+}
+
+static void greet_class(const struct sandbox_server *server)
+{
+    char text[LOG_MAX];
+    if (server == NULL || read_log(server, text, sizeof text) == 0)
+        return;
+    printf("\n%s", text);
+    fflush(stdout);
 }
 
 static int make_samples(const struct options *options)
@@ -189,6 +242,8 @@ static int start_world(struct world *world, const struct options *options, const
         return -1;
     snprintf(world->store, sizeof world->store, "sqlite:%s/seckill.db",
              options->dir != NULL ? options->dir : sandbox_dir(world->sandbox));
+    if (options->follows && start_classroom(world, options) != 0)
+        return -1;
     return start_peer(world, binary) == 0 ? start_service(world, options, binary) : -1;
 }
 
@@ -204,6 +259,7 @@ int serve_run(const struct options *given)
         return EXIT_FAILURE;
     if (start_world(&world, &options, binary) == 0 && make_samples(&options) == 0) {
         greet(&options, world.service, world.redis[0]);
+        greet_class(world.classroom);
         status = wait_for_end(&options, &world);
     }
     if (world.sandbox != NULL)

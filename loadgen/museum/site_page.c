@@ -19,12 +19,12 @@ static const struct page_part *find_part(const struct page_part *parts, const ch
 }
 
 /* Content-Security-Policy: nothing from another host, nothing inline; scripts where there are
- * some. "data:" is the picture that becomes a PNG. */
+ * some. "data:" is the picture that becomes a PNG; a script connects in front of a class only. */
 static const char *policy(const struct page_part *parts)
 {
     return find_part(parts, "scripts") != NULL
                ? "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-                 "base-uri 'none'; form-action 'none'"
+                 "connect-src 'self'; base-uri 'none'; form-action 'none'"
                : "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
                  "form-action 'none'";
 }
@@ -147,8 +147,8 @@ void page_script_words(const struct page *page, const char *const *prefixes)
 
 void page_scripts(const struct page *page)
 {
-    static const char *const names[] = {"state",  "view",  "desk",    "zoom",
-                                        "moment", "embed", "present", "player"};
+    static const char *const names[] = {"state", "view",    "desk",   "zoom",  "moment",
+                                        "embed", "present", "follow", "player"};
     page_script_words(page, (const char *const[]){"p.", NULL});
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fprintf(page->out, "<script src=\"%s%s.js\"></script>\n", page->root, names[i]);

@@ -34,6 +34,7 @@
     X(moment, "moment.js")                                                                         \
     X(embed, "embed.js")                                                                           \
     X(present, "present.js")                                                                       \
+    X(follow, "follow.js")                                                                         \
     X(player, "player.js")                                                                         \
     X(opening, "opening.js")                                                                       \
     X(which, "which.js")                                                                           \

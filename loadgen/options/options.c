@@ -23,6 +23,8 @@ enum {
     KEY_SECKILLD,
     KEY_DIR,
     KEY_LISTEN,
+    KEY_FOLLOW,
+    KEY_SITE,
     KEY_HISTORY,
     KEY_REPEAT,
     KEY_CSV,
@@ -247,6 +249,13 @@ static error_t parse_servers(int key, char *arg, struct argp_state *state)
     case KEY_LISTEN:
         options->listen = arg;
         return 0;
+    case KEY_FOLLOW:
+        options->follows = true;
+        options->follow = arg;
+        return 0;
+    case KEY_SITE:
+        options->site = arg;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -310,6 +319,10 @@ static const struct argp_option serve_options[] = {
     {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's program (default: beside loadgen)", 1},
     {"dir", KEY_DIR, "DIR", 0, "Folder for the store (default: a temporary one)", 1},
     {"listen", KEY_LISTEN, "HOST:PORT", 0, "Address of the service (default 127.0.0.1:8080)", 1},
+    {"follow", KEY_FOLLOW, "HOST:PORT", OPTION_ARG_OPTIONAL,
+     "A class goes along on its phones, as with 'loadgen follow'", 1},
+    {"site", KEY_SITE, "DIR", 0,
+     "With --follow: what 'loadgen site' has made (default: beside loadgen)", 1},
     {0}};
 
 static const struct argp report_argp = {.options = report_options, .parser = parse_report};

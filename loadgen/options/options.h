@@ -83,6 +83,8 @@ struct options {
     const char *seckilld, *dir, *listen;          /* demo, serve */
     const char *lab, *demo, *levels;              /* site: recordings; its folder is dir */
     const char *level;                            /* levels: NULL: all */
+    bool follows;                                 /* serve: a class follows, too */
+    const char *site, *follow;                    /* the site; HOST:PORT of the class, or NULL */
     const char *method, *body;                    /* http; NULL: GET, or POST with a body */
     const char *headers[OPTIONS_HEADERS_MAX + 1]; /* http: "Name: value", NULL-terminated */
 
@@ -125,5 +127,6 @@ extern const struct argp options_check_argp;   /* check */
 extern const struct argp options_compare_argp; /* compare */
 extern const struct argp options_levels_argp;  /* levels */
 extern const struct argp options_site_argp;    /* site */
+extern const struct argp options_follow_argp;  /* follow */
 
 #endif

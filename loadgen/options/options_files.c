@@ -1,4 +1,4 @@
-/* The flags of the commands around recordings: check, compare, levels, site. */
+/* The flags of the commands around recordings: check, compare, levels, site, follow. */
 #include "options.h"
 #include "options_value.h"
 #include "compare.h"
@@ -15,7 +15,9 @@ enum {
     KEY_LEVELS,
     KEY_OUT,
     KEY_SECKILLD,
-    KEY_LEVEL
+    KEY_LEVEL,
+    KEY_SITE,
+    KEY_LISTEN
 };
 
 static error_t parse_check(int key, char *arg, struct argp_state *state)
@@ -134,6 +136,21 @@ static error_t parse_levels(int key, char *arg, struct argp_state *state)
     }
 }
 
+static error_t parse_follow(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_SITE:
+        options->site = arg;
+        return 0;
+    case KEY_LISTEN:
+        options->follow = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* -- help -------------------------------------------------------------------------------------- */
 
 static const struct argp_option compare_options[] = {
@@ -164,6 +181,13 @@ static const struct argp_option levels_options[] = {
     {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's program (default: beside loadgen)", 1},
     {0}};
 
+static const struct argp_option follow_options[] = {
+    {"site", KEY_SITE, "DIR", 0, "What `loadgen site` has made (default: site, beside loadgen)", 1},
+    {"listen", KEY_LISTEN, "HOST:PORT", 0,
+     "Address for the class (default: the first one that other machines reach, port 8090)", 1},
+    {0}};
+
+const struct argp options_follow_argp = {.options = follow_options, .parser = parse_follow};
 const struct argp options_levels_argp = {.options = levels_options, .parser = parse_levels};
 const struct argp options_site_argp = {.options = site_options, .parser = parse_site};
 const struct argp options_check_argp = {

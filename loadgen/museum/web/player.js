@@ -41,7 +41,7 @@ Museum.player = (() => {
 
   /* A scene is taller than the window while its picture stays: how far it is scrolled is a beat. */
   function byScroll() {
-    if (!scrolled) return;
+    if (!scrolled || document.documentElement.classList.contains('solo')) return; // one scene alone: no place is a beat
     players.forEach((player) => {
       const { top, bottom, height } = player.section.getBoundingClientRect();
       const room = height - innerHeight;

@@ -275,6 +275,15 @@ void browser_to_window(struct browser *browser, const char *id)
     order(browser, "POST", "/window", json_pack("{s:s}", "handle", id));
 }
 
+void browser_new_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX])
+{
+    json_t *made = command(browser, "POST", "/window/new", json_pack("{s:s}", "type", "window"));
+    const char *id = json_string_value(json_object_get(made, "handle"));
+    assert(id != NULL);
+    snprintf(ret_id, BROWSER_WINDOW_MAX, "%s", id);
+    json_decref(made);
+}
+
 void browser_next_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX])
 {
     char here[BROWSER_WINDOW_MAX];

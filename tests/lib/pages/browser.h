@@ -42,6 +42,8 @@ void browser_downloads(struct browser *browser, const char *folder);
 enum { BROWSER_WINDOW_MAX = 64 };
 void browser_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX]);
 void browser_to_window(struct browser *browser, const char *id);
+/* Opens an empty one, and stays in the current one. */
+void browser_new_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX]);
 /* Waits until there is a second window, and goes there. */
 void browser_next_window(struct browser *browser, char ret_id[BROWSER_WINDOW_MAX]);
 /* Closes the current window, and goes to this one. */

@@ -1,0 +1,304 @@
+/* A class that goes along: a presenter's page and two phones, each a browser of its own or a
+ * window, on the pages that `loadgen follow` serves. */
+#include "classroom.h"
+#include "museum_looks.h"
+#include "museum_rig.h"
+#include "process.h"
+#include "program.h"
+#include "shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum window { PRESENTER, PHONE, OTHER, WINDOWS };
+
+static char windows[WINDOWS][BROWSER_WINDOW_MAX];
+static enum window current;
+static struct classroom *classroom;
+static char url[CLASSROOM_URL_MAX]; /* of the class, without the slash at its end */
+
+/* The scenes late, watchdog and fence: the keys 1, 2, 3. */
+static bool record(void)
+{
+    char file[MUSEUM_PATH_MAX];
+    snprintf(file, sizeof file, "%s/lab.json", sandbox_dir(museum.sandbox));
+    const int status = museum_run(
+        "hazards", (const char *const[]){"run", "--hazard", "expired-lease", "--hazard",
+                                         "paused-holder", "--guard", "redis-token", "--guard",
+                                         "redis-reentrant", "--json", file, NULL});
+    museum.lab = status == 0 ? json_load_file(file, 0, NULL) : NULL;
+    if (museum.lab != NULL && museum_site(museum.lab, museum.folder) == 0)
+        return true;
+    fprintf(stderr, "no site: %s", museum.output);
+    return false;
+}
+
+static int open_all(void **state)
+{
+    char message[CLASSROOM_MESSAGE_MAX];
+    if (looks_open_empty(state) != 0 || !record())
+        return -1;
+    if (classroom_open(museum.folder, "127.0.0.1:0", NULL, &classroom, message) != 0) {
+        fprintf(stderr, "%s\n", message);
+        return -1;
+    }
+    snprintf(url, sizeof url, "%.*s", (int)strlen(classroom_url(classroom)) - 1,
+             classroom_url(classroom));
+    browser_window(&museum.browser, windows[PRESENTER]);
+    browser_new_window(&museum.browser, windows[PHONE]);
+    browser_new_window(&museum.browser, windows[OTHER]);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    classroom_close(classroom);
+    return looks_close(state);
+}
+
+/* The browser, with this window as the current one. */
+static struct browser *in(enum window window)
+{
+    if (window != current)
+        browser_to_window(&museum.browser, windows[window]);
+    current = window;
+    return &museum.browser;
+}
+
+static void go(enum window window, const char *address)
+{
+    browser_go(in(window), "about:blank"); /* so that another fragment is another visit */
+    browser_go(in(window), address);
+    assert_true(browser_await(in(window),
+                              "document.readyState === 'complete' && Museum.player !== undefined",
+                              MUSEUM_WAIT_MS));
+}
+
+static void follow(enum window window, const char *page)
+{
+    char address[CLASSROOM_URL_MAX + 100];
+    snprintf(address, sizeof address, "%s%s", url, page);
+    browser_size(in(window), 390, 844);
+    go(window, address);
+}
+
+/* The presenter's page, from the printed link, at this place ("#late/3"). */
+static void present(const char *place)
+{
+    char address[CLASSROOM_URL_MAX + 100];
+    snprintf(address, sizeof address, "%s%s", classroom_presenter_url(classroom), place);
+    browser_size(in(PRESENTER), 1280, 720);
+    go(PRESENTER, address);
+    assert_true(browser_await(
+        in(PRESENTER), "document.querySelector('#class b').textContent !== ''", MUSEUM_WAIT_MS));
+}
+
+/* Waits until the page shows this step of this scene. */
+static void await_step(enum window window, const char *scene, int step)
+{
+    char expression[300];
+    snprintf(expression, sizeof expression,
+             "typeof Museum !== 'undefined' && Museum.player?.players.get('%s')?.k === %d"
+             " && document.querySelector('#%s.current') !== null",
+             scene, step, scene);
+    if (!browser_await(in(window), expression, MUSEUM_WAIT_MS))
+        fail_msg("the page does not show %s/%d", scene, step);
+}
+
+static void await_text(enum window window, const char *selector, const char *text)
+{
+    char expression[400];
+    snprintf(expression, sizeof expression,
+             "document.querySelector('%s')?.textContent.includes('%s')", selector, text);
+    if (!browser_await(in(window), expression, MUSEUM_WAIT_MS))
+        fail_msg("%s does not say '%s'", selector, text);
+}
+
+#define SHOWN(selector) "document.querySelector('" selector "')?.getClientRects().length > 0"
+
+/* -- claims ------------------------------------------------------------------------------------ */
+
+static void two_phones_go_along_with_scene_and_step_each_in_its_language(void **state)
+{
+    (void)state;
+    follow(PHONE, "/");
+    await_text(PHONE, "#class", "Not begun");
+    follow(OTHER, "/zh/index.html?follow");
+    await_text(OTHER, "#class", "尚未开始");
+    present("");
+    await_text(PRESENTER, "#class", "1 follow");
+    browser_type(in(PRESENTER), "1");
+    await_step(PHONE, "late", 0);
+    await_step(OTHER, "late", 0);
+    for (int step = 1; step <= 4; step++)
+        browser_type(in(PRESENTER), "\xEE\x80\x94"); /* right arrow */
+    await_step(PHONE, "late", 4);
+    await_step(OTHER, "late", 4);
+    await_text(PHONE, "#class", "what the presenter shows");
+    assert_true(browser_is(in(OTHER), "location.pathname === '/zh/index.html'"));
+    browser_type(in(PRESENTER), "3");
+    await_step(PHONE, "fence", 0);
+    assert_true(browser_is(in(PHONE), "[...document.querySelectorAll('.exhibit, #opening, nav')]"
+                                      ".filter((one) => one.getClientRects().length > 0)"
+                                      ".map(({ id }) => id).join() === 'fence'"));
+    assert_int_equal(
+        browser_errors(in(PHONE)) + browser_errors(in(OTHER)) + browser_errors(in(PRESENTER)), 0);
+}
+
+/* The address is that of the presenter's screen as a picture, read by a program that knows nothing
+ * of how it was made. */
+static void the_code_on_the_screen_is_the_class_s_address(void **state)
+{
+    char picture[MUSEUM_PATH_MAX], output[MUSEUM_PATH_MAX], text[500] = "", wanted[500];
+    int status = -1;
+    (void)state;
+    present("");
+    assert_true(browser_await(
+        in(PRESENTER), "document.querySelector('#class img').naturalWidth > 0", MUSEUM_WAIT_MS));
+    snprintf(picture, sizeof picture, "%s/screen.png", sandbox_dir(museum.sandbox));
+    snprintf(output, sizeof output, "%s/code.txt", sandbox_dir(museum.sandbox));
+    browser_picture(in(PRESENTER), picture);
+    assert_true(program_ends(
+        program_start((const char *const[]){"/usr/bin/zbarimg", "-q", "--nodbus", picture, NULL},
+                      output, NULL),
+        MUSEUM_WAIT_MS, &status));
+    FILE *read = fopen(output, "re");
+    assert_non_null(read);
+    text[fread(text, 1, sizeof text - 1, read)] = '\0';
+    fclose(read);
+    snprintf(wanted, sizeof wanted, "QR-Code:%s\n", classroom_url(classroom));
+    assert_string_equal(text, wanted);
+    browser_type(in(PRESENTER), "1");
+    await_step(PRESENTER, "late", 0);
+    assert_false(browser_is(in(PRESENTER), SHOWN("#class img")));
+    browser_type(in(PRESENTER), "q");
+    assert_true(browser_await(in(PRESENTER), SHOWN("#class img"), MUSEUM_WAIT_MS));
+    browser_type(in(PRESENTER), "q");
+    assert_true(browser_await(in(PRESENTER), "!(" SHOWN("#class img") ")", MUSEUM_WAIT_MS));
+}
+
+static void a_reader_may_look_back_and_go_along_again(void **state)
+{
+    (void)state;
+    present("#late/6");
+    follow(PHONE, "/index.html?follow");
+    await_step(PHONE, "late", 6);
+    assert_false(browser_is(in(PHONE), SHOWN("#class button")));
+    browser_type(in(PHONE), "\xEE\x80\x92"); /* left arrow */
+    await_step(PHONE, "late", 5);
+    await_text(PHONE, "#class", "on your own");
+    browser_type(in(PRESENTER), "\xEE\x80\x94");
+    await_step(PRESENTER, "late", 7);
+    /* A phone that goes along has been told; this one stays. */
+    follow(OTHER, "/index.html?follow");
+    await_step(OTHER, "late", 7);
+    await_step(PHONE, "late", 5);
+    json_decref(browser_run(in(PHONE), "document.querySelector('#class button').click();"));
+    await_step(PHONE, "late", 7);
+    assert_false(browser_is(in(PHONE), SHOWN("#class button")));
+    await_step(PRESENTER, "late", 7); /* what the reader did has moved nobody */
+    browser_type(in(PRESENTER), "\xEE\x80\x94");
+    await_step(PHONE, "late", 8);
+}
+
+static void a_phone_goes_along_to_another_page(void **state)
+{
+    char address[CLASSROOM_URL_MAX + 100], host[200];
+    (void)state;
+    present("#late/3");
+    follow(PHONE, "/zh/index.html?follow");
+    await_step(PHONE, "late", 3);
+    assert_int_equal(sscanf(classroom_presenter_url(classroom), "http://%199[^/]", host), 1);
+    snprintf(address, sizeof address, "http://%s/lesson/paused-holder.html?present", host);
+    go(PRESENTER, address); /* the window has the key */
+    browser_type(in(PRESENTER), "1");
+    assert_true(browser_await(in(PHONE),
+                              "location.pathname === '/zh/lesson/paused-holder.html'"
+                              " && location.search === '?follow'",
+                              MUSEUM_WAIT_MS));
+    assert_true(browser_await(in(PHONE), "document.querySelector('.exhibit.current') !== null",
+                              MUSEUM_WAIT_MS));
+}
+
+static void the_key_does_not_stay_in_the_address(void **state)
+{
+    (void)state;
+    present("#late/3");
+    assert_true(browser_is(in(PRESENTER),
+                           "location.search === '?present' && !location.href.includes('key=')"));
+    json_decref(browser_run(in(PRESENTER), "location.reload();"));
+    assert_true(browser_await(
+        in(PRESENTER), "document.querySelector('#class b')?.textContent !== ''", MUSEUM_WAIT_MS));
+}
+
+/* From a file, and with a key of another run. */
+static void a_page_without_its_class_says_so(void **state)
+{
+    char address[CLASSROOM_URL_MAX + 100], host[200];
+    (void)state;
+    in(PRESENTER);
+    assert_true(museum_go("index.html?follow"));
+    await_text(PRESENTER, "#class", "This page is a file");
+    assert_int_equal(sscanf(classroom_presenter_url(classroom), "http://%199[^/]", host), 1);
+    snprintf(address, sizeof address, "http://%s/index.html?present&key=0123", host);
+    go(PRESENTER, address);
+    await_text(PRESENTER, "#class", "not that of the class");
+    browser_errors(in(PRESENTER)); /* the refused requests */
+}
+
+static size_t findings(enum window window, bool dark)
+{
+    browser_dark(in(window), dark);
+    json_decref(browser_run(in(window), axe));
+    json_t *list = browser_run(
+        in(window),
+        "return axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>"
+        " violations.flatMap(({ id, nodes }) => nodes.map(({ target, any }) =>"
+        " `${id}: ${target} ${any.map(({ message }) => message)}`)));");
+    const size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%s\n", json_string_value(json_array_get(list, i)));
+    json_decref(list);
+    browser_dark(in(window), false);
+    return n;
+}
+
+static void no_page_of_a_class_has_an_accessibility_finding(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    present("#late/6");
+    follow(PHONE, "/index.html?follow");
+    await_step(PHONE, "late", 6);
+    follow(OTHER, "/zh/index.html?follow");
+    await_step(OTHER, "late", 6);
+    browser_type(in(OTHER), "\xEE\x80\x92");
+    await_text(OTHER, "#class", "自己浏览");
+    n += findings(PRESENTER, false) + findings(PRESENTER, true);
+    n += findings(PHONE, false) + findings(PHONE, true);
+    n += findings(OTHER, false) + findings(OTHER, true);
+    assert_true(browser_is(in(PHONE), "document.documentElement.scrollWidth <= innerWidth"));
+    assert_true(browser_is(in(OTHER), "document.documentElement.scrollWidth <= innerWidth"));
+    present("");
+    n += findings(PRESENTER, false) + findings(PRESENTER, true);
+    assert_int_equal(n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_phones_go_along_with_scene_and_step_each_in_its_language),
+        cmocka_unit_test(the_code_on_the_screen_is_the_class_s_address),
+        cmocka_unit_test(a_reader_may_look_back_and_go_along_again),
+        cmocka_unit_test(a_phone_goes_along_to_another_page),
+        cmocka_unit_test(the_key_does_not_stay_in_the_address),
+        cmocka_unit_test(a_page_without_its_class_says_so),
+        cmocka_unit_test(no_page_of_a_class_has_an_accessibility_finding),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
