@@ -91,7 +91,7 @@
       }
     }
 
-    if (isServed) listen();
+    if (isServed) addEventListener('DOMContentLoaded', listen); // then the player is there
     else says.textContent = words['p.f-file'];
   }
 

@@ -28,9 +28,10 @@ static bool record(void)
     char file[MUSEUM_PATH_MAX];
     snprintf(file, sizeof file, "%s/lab.json", sandbox_dir(museum.sandbox));
     const int status = museum_run(
-        "hazards", (const char *const[]){"run", "--hazard", "expired-lease", "--hazard",
-                                         "paused-holder", "--guard", "redis-token", "--guard",
-                                         "redis-reentrant", "--json", file, NULL});
+        "hazards",
+        (const char *const[]){"run", "--hazard", "oversell", "--guard", "none", "--hazard",
+                              "expired-lease", "--hazard", "paused-holder", "--guard",
+                              "redis-token", "--guard", "redis-reentrant", "--json", file, NULL});
     museum.lab = status == 0 ? json_load_file(file, 0, NULL) : NULL;
     if (museum.lab != NULL && museum_site(museum.lab, museum.folder) == 0)
         return true;
