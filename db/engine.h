@@ -95,6 +95,8 @@ typedef struct db_engine {
     db_status (*feed_end)(db_reader *reader, db_feed_place *ret);
     /* There are rows that the feed does not show yet. NULL: never. DB_RENUMBERED: see db.h. */
     db_status (*feed_waits)(db_reader *reader, bool *ret);
+    /* What the feed waits for, in words; "" if nothing is known. NULL: it never waits. */
+    db_status (*feed_blocker)(db_reader *reader, char ret[DB_MESSAGE_MAX]);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 

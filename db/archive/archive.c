@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PART_ROWS = 5000 }; /* of a part; more if legs are further apart */
+enum { PART_ROWS = 1000 }; /* of a part; more if legs are further apart */
 
 struct move {
     struct archive_file file;
@@ -21,6 +21,7 @@ struct move {
     int64_t seq, n, limit;
     bool closed_end;    /* no further row of these months comes next */
     bool feed_end;      /* nor any row at all */
+    bool waits;         /* the feed shows further rows once a transaction has ended */
     db_ledger_row open; /* the first row that is not of these months, if there is one */
 };
 
@@ -62,6 +63,7 @@ static db_status read_rows(struct move *move)
             db_read_ledger(move->reader, &place, rest < DB_PAGE_MAX ? (size_t)rest : DB_PAGE_MAX,
                            take_row, move, &place, &more);
         move->feed_end = !move->closed_end && (move->n == before || !more);
+        move->waits = move->feed_end && more;
         if (move->file.error.status != DB_OK)
             return give_file_error(move);
     }
@@ -162,6 +164,18 @@ static db_status describe(struct move *move)
                            : db_fail(move->error, status, "the ledger: %s", db_status_text(status));
 }
 
+/* The feed shows no row behind a transaction that runs. */
+static void hold_for_transaction(struct move *move)
+{
+    const db_engine *engine = move->reader->engine;
+    char who[DB_MESSAGE_MAX] = "";
+    if (engine->feed_blocker != NULL)
+        engine->feed_blocker(move->reader, who);
+    snprintf(move->ret->held, sizeof move->ret->held,
+             "they wait for %.180s; end it, and run this again",
+             who[0] != '\0' ? who : "a transaction that has ended meanwhile");
+}
+
 /* Fills the part with rows, within a transaction of the file. */
 static db_status make_rows(struct move *move)
 {
@@ -178,6 +192,8 @@ static db_status make_rows(struct move *move)
         status = cut_to_sound(move);
     if (status == DB_OK)
         status = describe(move);
+    if (status == DB_OK && move->waits)
+        hold_for_transaction(move);
     return status;
 }
 

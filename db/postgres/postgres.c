@@ -102,6 +102,7 @@ const db_engine db_engine_postgres = {
     .feed_transaction = pg_feed_transaction,
     .feed_end = pg_feed_end,
     .feed_waits = pg_feed_waits,
+    .feed_blocker = pg_feed_blocker,
     .audit = pg_audit,
     .run = pg_run,
     .settle = pg_settle,

@@ -264,6 +264,7 @@ db_status pg_read_list(db_reader *reader, enum db_list list, const struct value 
 db_status pg_feed_transaction(db_reader *reader, int64_t id, int64_t *ret);
 db_status pg_feed_end(db_reader *reader, db_feed_place *ret);
 db_status pg_feed_waits(db_reader *reader, bool *ret);
+db_status pg_feed_blocker(db_reader *reader, char ret[DB_MESSAGE_MAX]);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,

@@ -2,6 +2,7 @@
 #include "postgres.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct pg_reader {
@@ -144,6 +145,21 @@ static db_status read_waits(struct session *session, bool *ret)
 db_status pg_feed_waits(db_reader *base, bool *ret)
 {
     READ(read_waits(session, ret));
+}
+
+static db_status read_blocker(struct session *session, char ret[DB_MESSAGE_MAX])
+{
+    PGresult *result = NULL;
+    const db_status status = session_ask(session, SQL_FEED_BLOCKER, NULL, 0, &result);
+    const char *text = status == DB_OK ? PQgetvalue(result, 0, 0) : NULL;
+    snprintf(ret, DB_MESSAGE_MAX, "%.200s", text != NULL ? text : "");
+    PQclear(result);
+    return status;
+}
+
+db_status pg_feed_blocker(db_reader *base, char ret[DB_MESSAGE_MAX])
+{
+    READ(read_blocker(session, ret));
 }
 
 /* A cursor needs a transaction. */

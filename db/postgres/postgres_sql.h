@@ -122,6 +122,13 @@
       "SELECT coalesce((SELECT CASE WHEN txid < " FEED_HORIZON " THEN 0"                           \
       " WHEN txid < pg_snapshot_xmax(pg_current_snapshot()) THEN 1 ELSE 2 END"                     \
       " FROM ledger ORDER BY txid DESC, id DESC LIMIT 1), 0)::bigint")                             \
+    X(FEED_BLOCKER, "", /* the oldest transaction that has a number */                             \
+      "SELECT coalesce((SELECT format('a transaction of process %s (%s, %s) that began %s s ago'," \
+      " pid, application_name, state, extract(epoch FROM now() - xact_start)::bigint)"             \
+      " FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"           \
+      " ORDER BY age(backend_xid) DESC LIMIT 1),"                                                  \
+      " (SELECT format('the prepared transaction %s', gid) FROM pg_prepared_xacts"                 \
+      " ORDER BY age(transaction) DESC LIMIT 1), '')")                                             \
     X(STATEMENT, "tiiii",                                                                          \
       "SELECT " LEDGER_COLUMNS " FROM ledger WHERE resource = $1"                                  \
       " AND (epoch, version_before, id) > ($2, $3, $4)"                                            \
