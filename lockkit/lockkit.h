@@ -267,6 +267,8 @@ struct lk_hold {
  *     these Sentinels know as NAME, and its successors;
  *     "redis+cluster://[[user]:password@]host[:port],host[:port]...": the cluster that these nodes
  *     belong to. The login is that of the Redis nodes; reserved characters are percent-encoded.
+ *     An endpoint without a login gets that of LOCKKIT_REDIS_AUTH in the environment, the
+ *     Sentinels that of LOCKKIT_SENTINEL_AUTH: "user:password" or "password".
  *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
  *   - zk-*: "host:port[,host:port...][/folder]", the servers of one ensemble.
  *   - memcached: "host[:port]" or "unix:///path/to/socket", one server.

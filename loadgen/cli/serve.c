@@ -162,10 +162,10 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "Sell it out, with and without a lock:\n"
            "  %s sale --url %s --guards none,redis-token\n"
            "Watch the locks come and go:\n"
-           "  redis-cli -u %s monitor\n\n"
+           "  REDISCLI_AUTH=$(cat %s/password) redis-cli -u %s monitor\n\n"
            "Ctrl-C stops everything%s%s.\n",
            server->url, server->log, server->url, server->url, server->url, server->url,
-           program_invocation_name, server->url, redis->url,
+           program_invocation_name, server->url, sandbox_dir(redis->sandbox), redis->url,
            options->dir != NULL ? "; the store stays in " : "",
            options->dir != NULL ? options->dir : "");
     fflush(stdout);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_S = 2 };
+enum { ANSWER_MS = 2000 };
 
 static int fail(struct hazard_run *run, const char *what)
 {
@@ -77,9 +77,9 @@ int fault_fail_over(struct hazard_run *run, const struct hazard_step *step)
 
 /*
  * A partition of a master from its Sentinels and its replica, without cutting a network. The master
- * requires a password of new connections, and the connections of Sentinels and replica are ended.
- * They connect again and are refused. To a Sentinel, a server that does not answer PING with PONG
- * is down.
+ * requires another password of new connections, and the connections of Sentinels and replica are
+ * ended. They connect again and are refused. To a Sentinel, a server that does not answer PING with
+ * PONG is down.
  */
 
 static bool tell(redisContext *master, const char *command)
@@ -111,12 +111,10 @@ static bool end_sentinels(redisContext *master)
 
 int fault_split(struct hazard_run *run, const struct hazard_step *step)
 {
-    const struct timeval limit = {.tv_sec = ANSWER_S};
-    redisContext *master = redisConnectUnixWithTimeout(run->world->failover.master->socket, limit);
+    redisContext *master = sandbox_redis_connect(run->world->failover.master, ANSWER_MS);
     (void)step;
     run_note(run, "locks", "master split from Sentinels and replica");
-    bool split = master != NULL && master->err == 0 && redisSetTimeout(master, limit) == REDIS_OK &&
-                 tell(master, "CONFIG SET requirepass nobody-knows-it") &&
+    bool split = master != NULL && tell(master, "CONFIG SET requirepass nobody-knows-it") &&
                  tell(master, "CLIENT KILL TYPE replica") && end_sentinels(master);
     if (master != NULL)
         redisFree(master);

@@ -3,6 +3,7 @@
 #include "steady.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,18 +22,49 @@ struct sandbox {
     struct sandbox_server *servers[SANDBOX_SERVERS_MAX];
 };
 
-/* The password of PostgreSQL, once for this process and the programs that it starts. */
+enum { RANDOM_WORDS = 2 };
+
+static char password[RANDOM_WORDS * 16 + 1]; /* "": not chosen yet */
+
+/* Once for this process and the programs that it starts. What the caller's environment has for
+ * lockkit belongs to other servers. */
 static int choose_password(void)
 {
-    uint64_t random[2];
-    char text[2 * sizeof random + 1];
-    if (getenv("PGPASSWORD") != NULL)
+    uint64_t random[RANDOM_WORDS];
+    if (password[0] != '\0')
         return 0;
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return -1;
-    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)random[0],
+    snprintf(password, sizeof password, "%016llx%016llx", (unsigned long long)random[0],
              (unsigned long long)random[1]);
-    return setenv("PGPASSWORD", text, 0);
+    return setenv("PGPASSWORD", password, 0) == 0 &&
+                   setenv("LOCKKIT_REDIS_AUTH", password, 1) == 0 &&
+                   setenv("LOCKKIT_SENTINEL_AUTH", password, 1) == 0
+               ? 0
+               : -1;
+}
+
+const char *sandbox_password(void)
+{
+    return password;
+}
+
+int sandbox_secret(const struct sandbox *sandbox, const char *name, const char *format, ...)
+{
+    char path[2 * SANDBOX_TEXT_MAX];
+    snprintf(path, sizeof path, "%s/%s", sandbox->dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return 0;
+    va_list list;
+    va_start(list, format);
+    bool written = fd >= 0 && vdprintf(fd, format, list) > 0;
+    va_end(list);
+    if (fd >= 0 && close(fd) != 0)
+        written = false;
+    if (!written)
+        fprintf(stderr, "sandbox: cannot write %s: %s\n", path, strerror(errno));
+    return written ? 0 : -1;
 }
 
 int sandbox_open(struct sandbox **ret)
@@ -57,6 +89,10 @@ int sandbox_open(struct sandbox **ret)
         fprintf(stderr, "sandbox: cannot set up a folder in %s: %s; set TMPDIR to another place\n",
                 parent, strerror(error));
         free(sandbox);
+        return -1;
+    }
+    if (sandbox_secret(sandbox, "password", "%s\n", password) != 0) {
+        sandbox_close(sandbox);
         return -1;
     }
     *ret = sandbox;

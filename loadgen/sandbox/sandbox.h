@@ -8,6 +8,10 @@
  * servers die with it (PR_SET_PDEATHSIG). No signal handler is installed. Only processes that the
  * sandbox itself started are signalled, by pid.
  *
+ * No other user of the machine can use the servers: each wants the one password of this process.
+ * It stands in files that only this user can read, and in the environment that lockkit, the service
+ * and the tests log in with; never on a command line.
+ *
  * Servers get the environment and working directory that this process has at sandbox_open().
  * Threading: one thread uses a sandbox at a time.
  */
@@ -42,9 +46,12 @@ struct sandbox_server {
     bool (*ready)(struct sandbox_server *server); /* asks the server; per kind of server */
 };
 
-/* Makes the folder (under $TMPDIR or /tmp). If PGPASSWORD is not set, chooses one (setenv(3):
- * before other threads start). Returns 0, or -1 with a message on stderr. */
+/* Makes the folder (under $TMPDIR or /tmp). The first call of a process chooses the password and
+ * sets LOCKKIT_REDIS_AUTH and LOCKKIT_SENTINEL_AUTH to it, and PGPASSWORD if that is not set
+ * (setenv(3): before other threads start). Returns 0, or -1 with a message on stderr. */
 int sandbox_open(struct sandbox **ret);
+/* The password of all its servers but PostgreSQL. The file DIR/password has it, too. */
+const char *sandbox_password(void);
 /* Stops everything (SIGTERM, SIGKILL after 5 s), reaps it, removes the folder. NULL is allowed. */
 void sandbox_close(struct sandbox *sandbox);
 const char *sandbox_dir(const struct sandbox *sandbox);
@@ -53,8 +60,8 @@ const char *sandbox_dir(const struct sandbox *sandbox);
  * 40, a ZooKeeper server: 30). On failure the message and the log's last lines are on stderr, and
  * it returns NULL, or -1 for a set of servers. A server's struct lives until sandbox_close(). */
 
-/* Redis without persistence on a free port and a unix socket. extra: NULL-terminated further
- * arguments ("--maxmemory", "1mb"), may be NULL. */
+/* Redis without persistence on a free port and a unix socket, both with the password. extra:
+ * NULL-terminated further arguments ("--maxmemory", "1mb"), may be NULL. */
 struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
 
 /* Redis with a wall clock that can be set. Its other clocks are real. shim: the path of
@@ -63,8 +70,8 @@ struct sandbox_server *sandbox_redis_with_clock(struct sandbox *sandbox, const c
 /* Sets its wall clock ahead of the real one by this much. Returns 0 or -1. */
 int sandbox_set_clock(struct sandbox_server *server, int64_t ahead_us);
 
-/* A Redis master with one replica and three Sentinels. All Sentinels know that the replica can
- * take over. A killed master is replaced within about a second and a half. */
+/* A Redis master with one replica and three Sentinels, all with the password. All Sentinels know
+ * that the replica can take over. A killed master is replaced within about a second and a half. */
 #define SANDBOX_MASTER_NAME "mymaster"
 enum { SANDBOX_SENTINELS = 3, SANDBOX_CLUSTER_MASTERS = 3 };
 

@@ -84,6 +84,10 @@ struct sandbox_server *sandbox_add(struct sandbox *sandbox, const char *kind, sa
 /* Appends one argument, printf-style. sandbox_start() reports too many or too long ones. */
 void sandbox_arg(struct sandbox_server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Writes a file of the sandbox's folder that only this user can read, printf-style, unless it is
+ * there. Returns 0, or -1 with a message on stderr. */
+int sandbox_secret(const struct sandbox *sandbox, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Starts it and waits until it is ready. -1: it is not running; the reason is on stderr. */
 int sandbox_start(struct sandbox_server *server);
 /* Calls fill(server, arg) with a new server->port until sandbox_start() succeeds, or fails for
@@ -95,9 +99,13 @@ int sandbox_start_on_free_port(struct sandbox_server *server,
 /* -- sandbox_redis.c ----------------------------------------------------------------------------
  */
 
+/* Does a Redis or a Sentinel answer PING over its unix socket, to the password? */
+bool sandbox_redis_answers(const struct sandbox_server *server);
 /* One command over the server's unix socket, its words separated by single blanks. The caller
  * frees the reply (freeReplyObject()). NULL: no answer within half a second. */
 struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command);
+/* The connection for it, logged in, with limit_ms for each command. NULL: it failed. */
+struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, int limit_ms);
 
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */

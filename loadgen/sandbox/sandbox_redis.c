@@ -1,4 +1,5 @@
-/* Redis without persistence, on a loopback port and a unix socket. */
+/* Redis without persistence, on a loopback port and a unix socket. Its password comes from a file
+ * that it includes. An include, unlike a configuration file, lets no Sentinel rewrite it. */
 #include "sandbox_process.h"
 
 #include <errno.h>
@@ -11,11 +12,20 @@
 
 enum { ANSWER_MS = 500 };
 
+#define LOGIN_FILE "redis.conf"
+
 /* Asks over the unix socket in our own folder, so the answer is from our server. On the TCP port
  * it could be from another program. */
+bool sandbox_redis_answers(const struct sandbox_server *server)
+{
+    char question[128];
+    snprintf(question, sizeof question, "AUTH %s\r\nPING\r\n", sandbox_password());
+    return sandbox_answers(server->socket, 0, question, "+OK\r\n+PONG", ANSWER_MS);
+}
+
 static bool redis_ready(struct sandbox_server *server)
 {
-    return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
+    return sandbox_redis_answers(server);
 }
 
 struct start {
@@ -34,6 +44,8 @@ static void redis_fill(struct sandbox_server *server, const void *arg)
         sandbox_arg(server, "CLOCKSHIM_FILE=%s", start->offset);
     }
     sandbox_arg(server, "redis-server");
+    sandbox_arg(server, "--include");
+    sandbox_arg(server, "%s/" LOGIN_FILE, dir);
     sandbox_arg(server, "--port");
     sandbox_arg(server, "%d", server->port);
     static const char *const fixed[] = {"--bind",
@@ -72,7 +84,8 @@ static int write_offset(const char *path, int64_t ahead_us)
 static struct sandbox_server *start_redis(struct sandbox *sandbox, struct start *start)
 {
     struct sandbox_server *server = sandbox_add(sandbox, "redis", redis_ready);
-    if (server == NULL)
+    if (server == NULL || sandbox_secret(sandbox, LOGIN_FILE, "requirepass %s\nmasterauth %s\n",
+                                         sandbox_password(), sandbox_password()) != 0)
         return NULL;
     char dir[SANDBOX_TEXT_MAX + sizeof server->name];
     snprintf(dir, sizeof dir, "%s/%s", sandbox_dir(sandbox), server->name);
@@ -111,13 +124,26 @@ int sandbox_set_clock(struct sandbox_server *server, int64_t ahead_us)
     return write_offset(path, ahead_us);
 }
 
-struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)
+struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, int limit_ms)
 {
-    struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
+    struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
     redisContext *context = redisConnectUnixWithTimeout(server->socket, limit);
     redisReply *reply = NULL;
     if (context != NULL && context->err == 0 && redisSetTimeout(context, limit) == REDIS_OK)
-        reply = redisCommand(context, command);
+        reply = redisCommand(context, "AUTH %s", sandbox_password());
+    bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    if (good)
+        return context;
+    if (context != NULL)
+        redisFree(context);
+    return NULL;
+}
+
+struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)
+{
+    redisContext *context = sandbox_redis_connect(server, ANSWER_MS);
+    redisReply *reply = context != NULL ? redisCommand(context, command) : NULL;
     if (context != NULL)
         redisFree(context);
     return reply;

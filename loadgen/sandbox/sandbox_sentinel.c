@@ -2,12 +2,16 @@
 #include "sandbox_process.h"
 #include "steady.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { ANSWER_MS = 500, LOOK_MS = 10 };
+enum { LOOK_MS = 10, FOLDER_MAX = SANDBOX_TEXT_MAX + 32 };
 
 /*
  * Equal Sentinels often start a failover at the same moment, split the votes, and wait for twice
@@ -27,27 +31,39 @@ struct to_watch {
 
 static bool sentinel_ready(struct sandbox_server *server)
 {
-    return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
+    return sandbox_redis_answers(server);
 }
 
-/* Sentinel keeps its state in its configuration file: its settings cannot be arguments. */
+static void folder_of(const struct sandbox_server *server, char ret[FOLDER_MAX])
+{
+    snprintf(ret, FOLDER_MAX, "%s/%s", sandbox_dir(server->sandbox), server->name);
+}
+
+/* Sentinel keeps its state in its configuration file: its settings cannot be arguments. It writes
+ * the file anew, with a mode of its own, so the folder keeps other users out. */
 static void sentinel_fill(struct sandbox_server *server, const void *arg)
 {
     const struct to_watch *to_watch = arg;
-    const char *dir = sandbox_dir(server->sandbox);
-    char path[SANDBOX_TEXT_MAX + sizeof server->name];
-    snprintf(path, sizeof path, "%s/%s.conf", dir, server->name);
-    FILE *file = fopen(path, "w");
+    char dir[FOLDER_MAX], path[FOLDER_MAX + 16];
+    folder_of(server, dir);
+    snprintf(path, sizeof path, "%s/s.conf", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    const char *password = sandbox_password();
     if (file != NULL) {
         fprintf(file,
                 "port %d\nbind 127.0.0.1\ndir %s\nunixsocket %s\n"
                 "sentinel monitor " SANDBOX_MASTER_NAME " 127.0.0.1 %d %d\n"
                 "sentinel down-after-milliseconds " SANDBOX_MASTER_NAME " %d\n"
-                "sentinel failover-timeout " SANDBOX_MASTER_NAME " %d\n",
+                "sentinel failover-timeout " SANDBOX_MASTER_NAME " %d\n"
+                "sentinel auth-pass " SANDBOX_MASTER_NAME " %s\n"
+                "requirepass %s\nsentinel sentinel-pass %s\n",
                 server->port, dir, server->socket, to_watch->master->port,
                 manner[to_watch->which].quorum, manner[to_watch->which].down_after_ms,
-                FAILOVER_TIMEOUT_MS);
+                FAILOVER_TIMEOUT_MS, password, password, password);
         fclose(file);
+    } else if (fd >= 0) {
+        close(fd);
     }
     sandbox_arg(server, "redis-server");
     sandbox_arg(server, "%s", path); /* if it could not be written, the server logs that and ends */
@@ -60,8 +76,13 @@ static struct sandbox_server *start_sentinel(struct sandbox *sandbox,
     struct sandbox_server *server = sandbox_add(sandbox, "sentinel", sentinel_ready);
     if (server == NULL)
         return NULL;
-    int length = snprintf(server->socket, sizeof server->socket, "%s/%s.sock", sandbox_dir(sandbox),
-                          server->name);
+    char dir[FOLDER_MAX];
+    folder_of(server, dir);
+    if (mkdir(dir, 0700) != 0) {
+        fprintf(stderr, "sandbox: cannot make %s: %s\n", dir, strerror(errno));
+        return NULL;
+    }
+    int length = snprintf(server->socket, sizeof server->socket, "%s/s.sock", dir);
     if (length > SANDBOX_UNIX_PATH_MAX) {
         fprintf(stderr, "sandbox: %s is too long for a unix socket; set TMPDIR to a shorter path\n",
                 server->socket);

@@ -72,9 +72,11 @@ static bool ask_map(lk_redis_cluster *cluster, const lk_redis_url *url, int64_t 
     if (status != LK_OK)
         memcpy(cluster->message, connection.message, sizeof cluster->message);
     bool known = reply != NULL && read_map(cluster, reply, url);
+    const char *said = reply != NULL && reply->str != NULL ? reply->str : "no cluster yet?";
     if (reply != NULL && !known)
-        snprintf(cluster->message, sizeof cluster->message, "%.60s:%d knows no slots: %.150s",
-                 url->host, url->port, reply->str != NULL ? reply->str : "no cluster yet?");
+        snprintf(cluster->message, sizeof cluster->message, "%.60s:%d knows no slots: %.150s%s",
+                 url->host, url->port, said,
+                 strncmp(said, "NOAUTH", 6) == 0 ? LK_REDIS_LOGIN_ADVICE : "");
     freeReplyObject(reply);
     lk_redis_connection_close(&connection);
     return known;

@@ -90,8 +90,10 @@ lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_s
         status = LK_PROTOCOL;
     if (status != LK_OK) {
         char message[LK_MESSAGE_MAX];
-        snprintf(message, sizeof message, "Redis answered: %.200s",
-                 reply->root.type == REDIS_REPLY_ERROR ? reply->root.text : "a wrong type");
+        const char *said =
+            reply->root.type == REDIS_REPLY_ERROR ? reply->root.text : "a wrong type";
+        snprintf(message, sizeof message, "Redis answered: %.200s%s", said,
+                 strncmp(said, "NOAUTH", 6) == 0 ? LK_REDIS_LOGIN_ADVICE : "");
         lk_redis_mux_note(redis->mux, message);
     }
     return status;

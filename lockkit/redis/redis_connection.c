@@ -47,15 +47,15 @@ failed(lk_redis_connection *connection, lk_status status, const char *format, ..
 static lk_status adopt(lk_redis_connection *connection, const lk_redis_url *url,
                        redisContext *context)
 {
+    if (url->path[0] != '\0')
+        snprintf(connection->server, sizeof connection->server, "%s", url->path);
+    else
+        snprintf(connection->server, sizeof connection->server, "%s:%d", url->host, url->port);
     if (context == NULL)
         return failed(connection, LK_UNAVAILABLE, "out of memory");
     if (context->err != 0) {
-        if (url->path[0] != '\0')
-            failed(connection, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s", url->path,
-                   context->errstr);
-        else
-            failed(connection, LK_UNAVAILABLE, "cannot connect to Redis at %s:%d: %s", url->host,
-                   url->port, context->errstr);
+        failed(connection, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s", connection->server,
+               context->errstr);
         redisFree(context);
         return LK_UNAVAILABLE;
     }
@@ -157,6 +157,16 @@ lk_status lk_redis_connection_greet(lk_redis_connection *connection, const lk_re
     return status;
 }
 
+/* Without a login, the first command after AUTH is refused: it says NOAUTH. */
+static lk_status refused_greeting(lk_redis_connection *connection, const lk_redis_reply *reply)
+{
+    bool login =
+        strcmp(connection->greeting[0], "AUTH") == 0 || strncmp(reply->root.text, "NOAUTH", 6) == 0;
+    return failed(connection, LK_UNAVAILABLE, "Redis at %s refuses %s: %.150s%s",
+                  connection->server, connection->greeting[0], reply->root.text,
+                  login ? LK_REDIS_LOGIN_ADVICE : "");
+}
+
 lk_status lk_redis_connection_greeted(lk_redis_connection *connection, lk_redis_reply *reply,
                                       int64_t deadline_us)
 {
@@ -165,8 +175,7 @@ lk_status lk_redis_connection_greeted(lk_redis_connection *connection, lk_redis_
         if (status != LK_OK)
             return status;
         if (reply->root.type == REDIS_REPLY_ERROR)
-            return failed(connection, LK_UNAVAILABLE, "Redis refuses %s: %s",
-                          connection->greeting[0], reply->root.text);
+            return refused_greeting(connection, reply);
         if (reply->root.type != REDIS_REPLY_STATUS)
             return failed(connection, LK_PROTOCOL, "Redis answered %s with nonsense",
                           connection->greeting[0]);

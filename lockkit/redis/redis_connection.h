@@ -31,10 +31,11 @@ enum { LK_REDIS_GREETINGS_MAX = 3 };
 typedef struct lk_redis_connection {
     int fd; /* -1: closed */
     redisReader *reader;
-    int64_t patience_us; /* how long one read may spin and block; 0: not at all */
-    lk_spin spin;        /* before it blocks. Set by the owner, survives closing */
-    int64_t used_us;     /* last traffic; set by the owner */
-    int n_greetings;     /* sent and not answered, in this order: */
+    int64_t patience_us;                /* how long one read may spin and block; 0: not at all */
+    lk_spin spin;                       /* before it blocks. Set by the owner, survives closing */
+    int64_t used_us;                    /* last traffic; set by the owner */
+    char server[LK_REDIS_HOST_MAX + 8]; /* "host:port", or the path of its socket */
+    int n_greetings;                    /* sent and not answered, in this order: */
     const char *greeting[LK_REDIS_GREETINGS_MAX];
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_connection;

@@ -87,14 +87,24 @@ static lk_status parse_cluster(const char *text, lk_redis_topology *ret, lk_erro
     return status == LK_OK ? parse_seeds(text, n_hosts, NODE_PORT, ret, error) : status;
 }
 
-lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_error *error)
+static lk_status parse(const char *text, lk_redis_topology *ret, lk_error *error)
 {
-    memset(ret, 0, sizeof *ret);
     if (text != NULL && strncmp(text, sentinel_scheme, sizeof sentinel_scheme - 1) == 0)
         return parse_sentinel(text + sizeof sentinel_scheme - 1, ret, error);
     if (text != NULL && strncmp(text, cluster_scheme, sizeof cluster_scheme - 1) == 0)
         return parse_cluster(text + sizeof cluster_scheme - 1, ret, error);
     return lk_redis_url_parse(text, &ret->node, error);
+}
+
+lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_error *error)
+{
+    memset(ret, 0, sizeof *ret);
+    lk_status status = parse(text, ret, error);
+    if (status == LK_OK)
+        status = lk_redis_url_login(&ret->node, LK_REDIS_LOGIN, error);
+    for (size_t i = 0; i < ret->n_seeds && ret->kind == LK_REDIS_SENTINEL && status == LK_OK; i++)
+        status = lk_redis_url_login(&ret->seed[i], LK_SENTINEL_LOGIN, error);
+    return status;
 }
 
 /* -- connecting ------------------------------------------------------------------------------- */
@@ -130,8 +140,8 @@ static lk_status ask_sentinel(const lk_redis_topology *topology, const lk_redis_
         goto out; /* the message is there */
     status = LK_UNAVAILABLE;
     if (reply->type == REDIS_REPLY_ERROR) {
-        away(connection, "Sentinel %s:%d answered: %.150s", sentinel->host, sentinel->port,
-             reply->str);
+        away(connection, "Sentinel %s:%d answered: %.150s%s", sentinel->host, sentinel->port,
+             reply->str, strncmp(reply->str, "NOAUTH", 6) == 0 ? LK_REDIS_LOGIN_ADVICE : "");
     } else if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
                reply->element[0]->len > LK_REDIS_HOST_MAX ||
                reply->element[1]->type != REDIS_REPLY_STRING) {

@@ -31,7 +31,8 @@ typedef struct lk_redis_topology {
  * Parses what lk_redis_url_parse() does, and
  *     redis+sentinel://[[user]:password@]host[:port],host[:port].../MASTER[/db]   port 26379
  *     redis+cluster://[[user]:password@]host[:port],host[:port]...                port 6379
- * The login is for the Redis nodes. Sentinels are asked without a login.
+ * The login is for the Redis nodes; without one it is that of LOCKKIT_REDIS_AUTH in the
+ * environment. The login for the Sentinels is that of LOCKKIT_SENTINEL_AUTH. Neither set: no login.
  * Returns LK_OK, or LK_INVALID with a message that never contains the password.
  */
 lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_error *error);

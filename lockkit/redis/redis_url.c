@@ -38,6 +38,22 @@ lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *erro
     return status;
 }
 
+lk_status lk_redis_url_login(lk_redis_url *url, const char *variable, lk_error *error)
+{
+    lk_login login;
+    if (url->password[0] != '\0')
+        return LK_OK;
+    const char *wrong = lk_login_read(variable, &login);
+    if (wrong != NULL)
+        return lk_fail(error, LK_INVALID,
+                       "the environment variable %s %s: give \"user:password\" or \"password\", of "
+                       "at most %d bytes each",
+                       variable, wrong, LK_LOGIN_MAX);
+    memcpy(url->user, login.user, sizeof url->user);
+    memcpy(url->password, login.password, sizeof url->password);
+    return LK_OK;
+}
+
 size_t lk_redis_url_span(const char *list)
 {
     const char *comma = strchr(list, ',');

@@ -253,6 +253,8 @@ static lk_status add_node(lk_redlock_nodes *nodes, const char *text, size_t leng
             error, LK_INVALID,
             "each endpoint of redlock begins with redis:// or unix://, also after a comma");
     lk_status status = lk_redis_url_parse(one, &url, error);
+    if (status == LK_OK)
+        status = lk_redis_url_login(&url, LK_REDIS_LOGIN, error);
     if (status != LK_OK)
         return status;
     for (size_t i = 0; i < nodes->n; i++)

@@ -14,6 +14,7 @@
 #include "peers/allocs.h"
 #include "load.h"
 #include "steady.h"
+#include "redis.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -140,7 +141,7 @@ static void take_answer(int fd, const char *status)
 
 static bool lock_from_outside(bool held)
 {
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     redisReply *reply = context ? redisCommand(context, held ? "SET lock:item:1 bench NX PX 600000"
                                                              : "DEL lock:item:1")
                                 : NULL;

@@ -17,6 +17,7 @@
 #include "bench_fill.h"
 #include "bench_orders.h"
 #include "html.h"
+#include "redis.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
@@ -200,7 +201,7 @@ static double cold_p99_us(const char *url, int run_ms)
 /* As another client would hold it. */
 static void hold_hot_lock(bool held)
 {
-    redisContext *context = redisConnect("127.0.0.1", redis_port);
+    redisContext *context = redis_connect(redis_port);
     redisReply *reply = context ? redisCommand(context, held ? "SET lock:item:1 bench NX PX 600000"
                                                              : "DEL lock:item:1")
                                 : NULL;

@@ -14,6 +14,7 @@
 #include "cmd_measure.h"
 #include "sandbox.h"
 #include "bench.h"
+#include "redis.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
@@ -126,7 +127,7 @@ static const char *endpoints_of(const char *guard)
 /* Commands that the (first) Redis has executed since it started. */
 static double commands_served(void)
 {
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     redisReply *reply = context ? redisCommand(context, "INFO stats") : NULL;
     const char *line = reply ? strstr(reply->str, "total_commands_processed:") : NULL;
     if (!line)

@@ -5,6 +5,7 @@
 #include "sandbox.h"
 #include "sim_redis.h"
 #include "sim_world.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -297,7 +298,7 @@ static int open_both(void **state)
     (void)state;
     const struct sandbox_server *server =
         sandbox_open(&sandbox) == 0 ? sandbox_redis(sandbox, NULL) : NULL;
-    real = server ? redisConnect("127.0.0.1", server->port) : NULL;
+    real = server ? redis_connect(server->port) : NULL;
     return real && real->err == 0 ? 0 : -1;
 }
 

@@ -26,7 +26,7 @@ static uint64_t grants(void)
 
 static bool is_locked(void)
 {
-    redisContext *context = redisConnect("127.0.0.1", rig.redis->port);
+    redisContext *context = redis_connect(rig.redis->port);
     redisReply *reply = redisCommand(context, "EXISTS lock:item:1");
     bool locked = reply && reply->integer != 0;
     freeReplyObject(reply);

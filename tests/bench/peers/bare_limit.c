@@ -8,6 +8,7 @@
  *
  *     bare_limit FILE REDIS_PORT BATCH FULL|NORMAL bare|books     prints its URL, ends at SIGTERM
  */
+#include "connect_redis.h"
 #include "schema.h"
 
 #include <hiredis/hiredis.h>
@@ -323,8 +324,8 @@ int main(int argc, char **argv)
     if (batch < 1 || batch > BATCH_MAX || kind == KINDS)
         die("usage: bare_limit FILE REDIS_PORT BATCH FULL|NORMAL bare|books");
     open_store(argv[1], argv[4], &kinds[kind]);
-    redis = redisConnect("127.0.0.1", atoi(argv[2]));
-    if (redis == NULL || redis->err != 0)
+    redis = connect_redis(atoi(argv[2]));
+    if (redis == NULL)
         die("no Redis there");
     struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct MHD_Daemon *daemon = MHD_start_daemon(

@@ -5,7 +5,8 @@
  *
  *     bare_redis PORT CONNECTIONS DEPTH RUN_MS     prints {"pairs_per_s": N}
  */
-#include <hiredis/hiredis.h>
+#include "connect_redis.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,8 @@ static double now_s(void)
 static void open_caller(struct caller *caller, int port, int number)
 {
     char *text;
-    caller->redis = redisConnect("127.0.0.1", port);
-    if (caller->redis == NULL || caller->redis->err != 0)
+    caller->redis = connect_redis(port);
+    if (caller->redis == NULL)
         die("no Redis there");
     redisReply *sha = redisCommand(caller->redis, "SCRIPT LOAD %s",
                                    "if redis.call('get',KEYS[1])==ARGV[1] then return "

@@ -6,6 +6,7 @@
 prints {"pairs_per_s", "jain", "wait_p99_us"}.
 """
 import json
+import os
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ def load(client, key, retry_s, start, end, waits):
 
 
 def main(port, callers, keys, run_ms, retry_ms):
-    client = redis.Redis(port=port)
+    client = redis.Redis(port=port, password=os.environ.get("LOCKKIT_REDIS_AUTH"))
     client.ping()
     waits = [[] for _ in range(callers)]
     start = time.monotonic() + 0.1

@@ -152,7 +152,10 @@ static void fault_that_left_the_lock_as_it_was_did_not_take_effect(void **state)
 
 static bool answers(const struct sandbox_server *redis, const char *command, const char *wanted)
 {
-    return sandbox_answers(redis->socket, 0, command, wanted, 2000);
+    char question[128], answer[64];
+    snprintf(question, sizeof question, "AUTH %s\r\n%s", sandbox_password(), command);
+    snprintf(answer, sizeof answer, "+OK\r\n%s", wanted);
+    return sandbox_answers(redis->socket, 0, question, answer, 2000);
 }
 
 static void only_the_shimmed_server_s_clock_leaps(void **state)

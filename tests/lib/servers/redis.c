@@ -10,10 +10,25 @@ struct redis_watch {
     redisContext *context;
 };
 
+struct redisContext *redis_connect(int port)
+{
+    redisContext *context = redisConnect("127.0.0.1", port);
+    redisReply *reply = NULL;
+    if (context != NULL && context->err == 0)
+        reply = redisCommand(context, "AUTH %s", sandbox_password());
+    bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    if (good)
+        return context;
+    if (context != NULL)
+        redisFree(context);
+    return NULL;
+}
+
 int64_t redis_do(const struct sandbox_server *redis, const char *format, ...)
 {
     int64_t result = INT64_MIN;
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     va_list args;
     va_start(args, format);
     redisReply *reply = context != NULL ? redisvCommand(context, format, args) : NULL;
@@ -36,7 +51,7 @@ struct redis_watch *redis_watch_open(const struct sandbox_server *redis)
     struct redis_watch *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
         return NULL;
-    watch->context = redisConnect("127.0.0.1", redis->port);
+    watch->context = redis_connect(redis->port);
     redisReply *reply = watch->context != NULL ? redisCommand(watch->context, "MONITOR") : NULL;
     if (reply == NULL) {
         redis_watch_close(watch);

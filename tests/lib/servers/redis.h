@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A connection to the port of a Redis or Sentinel of the sandbox, logged in. NULL: it failed. Free
+ * it with redisFree(). */
+struct redisContext *redis_connect(int port);
+
 /* One command in hiredis format. Returns its integer; 1 for a status "OK" or a non-empty string; 0
  * for nil; INT64_MIN on failure. */
 int64_t redis_do(const struct sandbox_server *redis, const char *format, ...)

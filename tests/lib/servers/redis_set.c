@@ -62,7 +62,7 @@ bool set_recovers(lk_client *client, const char *key, int64_t wait_ms, int64_t *
 /* The caller frees the reply; NULL: no answer. */
 static redisReply *ask(const struct sandbox_server *server, const char *command)
 {
-    redisContext *context = redisConnect("127.0.0.1", server->port);
+    redisContext *context = redis_connect(server->port);
     redisReply *reply = context != NULL ? redisCommand(context, command) : NULL;
     if (context != NULL)
         redisFree(context);

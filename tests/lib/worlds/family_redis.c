@@ -1,6 +1,7 @@
 /* One Redis, and the guards of one Redis. */
 #include "lock_world.h"
 #include "process.h"
+#include "redis.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ struct sandbox_server *world_redis;
 /* The caller frees the reply; NULL if Redis does not answer. */
 static redisReply *ask(const char *format, va_list args)
 {
-    redisContext *context = redisConnect("127.0.0.1", world_redis->port);
+    redisContext *context = redis_connect(world_redis->port);
     redisReply *reply = context != NULL ? redisvCommand(context, format, args) : NULL;
     if (context != NULL)
         redisFree(context);

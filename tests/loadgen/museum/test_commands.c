@@ -2,6 +2,7 @@
 #include "lockkit.h"
 #include "sandbox.h"
 #include "web_files.h"
+#include "redis.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
@@ -22,7 +23,7 @@ static int open_redis(void **state)
     (void)state;
     if (sandbox_open(&sandbox) != 0 || (server = sandbox_redis(sandbox, NULL)) == NULL)
         return -1;
-    redis = redisConnect("127.0.0.1", server->port);
+    redis = redis_connect(server->port);
     return redis != NULL && redis->err == 0 ? 0 : -1;
 }
 

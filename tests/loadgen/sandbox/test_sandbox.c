@@ -2,6 +2,7 @@
  * nothing inherited and nothing leaked. Ways out are in test_sandbox_end.c. */
 #include "sandbox_process.h"
 #include "process.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static int close_sandbox(void **state)
 
 static bool answers_on_port(const struct sandbox_server *redis)
 {
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     redisReply *reply = context != NULL ? redisCommand(context, "PING") : NULL;
     bool pong = reply != NULL && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);
@@ -56,7 +57,9 @@ static void started_redis_answers_on_port_and_socket(void **state)
     char url[64];
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis->port);
     assert_string_equal(redis->url, url);
-    assert_true(sandbox_answers(redis->socket, 0, "PING\r\n", "+PONG", 1000));
+    assert_true(sandbox_redis_answers(redis));
+    assert_true(sandbox_answers(redis->socket, 0, "PING\r\n", "-NOAUTH", 1000));
+    assert_true(sandbox_answers(NULL, redis->port, "PING\r\n", "-NOAUTH", 1000));
     assert_true(sandbox_alive(redis));
 }
 
@@ -66,7 +69,7 @@ static void further_arguments_reach_redis(void **state)
     struct sandbox_server *redis =
         sandbox_redis(sandbox, (const char *const[]){"--maxmemory", "5mb", NULL});
     assert_non_null(redis);
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     redisReply *reply = redisCommand(context, "CONFIG GET maxmemory");
     assert_int_equal(reply->elements, 2);
     assert_string_equal(reply->element[1]->str, "5242880");
@@ -120,7 +123,7 @@ static void a_death_of_its_own_is_noticed_and_reaped(void **state)
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
     struct process process = process_of(redis->pid);
-    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisContext *context = redis_connect(redis->port);
     assert_null(redisCommand(context, "SHUTDOWN NOSAVE"));
     redisFree(context);
     int64_t deadline_ms = test_now_ms() + 5000;
@@ -234,7 +237,7 @@ static void port_taken_between_choice_and_bind_is_replaced(void **state)
     assert_int_equal(sandbox_start_on_free_port(server, squat_first_port, &arg), 0);
     close(squatting.fd);
     assert_int_not_equal(server->port, squatting.port);
-    assert_true(answers_on_port(server));
+    assert_true(port_ready(server));
 }
 
 /* -- nothing inherited, nothing leaked ------------------------------------------------------------

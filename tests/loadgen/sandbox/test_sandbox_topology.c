@@ -7,14 +7,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <glob.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { REPLACED_MS = 15000 };
+enum { REPLACED_MS = 15000, ANSWER_MS = 1000 };
 
 static struct sandbox *sandbox;
 
@@ -115,12 +117,75 @@ static void cluster_replaces_a_killed_master(void **state)
     assert_true(wait_until(is_replica, cluster.master[0], REPLACED_MS));
 }
 
+static bool refuses_strangers(const struct sandbox_server *server)
+{
+    static const char refusal[] = "-NOAUTH";
+    return sandbox_answers(NULL, server->port, "PING\r\n", refusal, ANSWER_MS) &&
+           sandbox_answers(server->socket, 0, "PING\r\n", refusal, ANSWER_MS);
+}
+
+/* Does a process of this machine have the password on its command line? */
+static bool a_command_line_tells(const char *password)
+{
+    static char line[65536];
+    glob_t all;
+    bool told = false;
+    assert_int_equal(glob("/proc/[0-9]*/cmdline", 0, NULL, &all), 0);
+    for (size_t i = 0; i < all.gl_pathc; i++) {
+        FILE *file = fopen(all.gl_pathv[i], "r");
+        size_t length = file != NULL ? fread(line, 1, sizeof line, file) : 0;
+        told = told || memmem(line, length, password, strlen(password)) != NULL;
+        if (file != NULL)
+            fclose(file);
+    }
+    globfree(&all);
+    return told;
+}
+
+static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(void **state)
+{
+    (void)state;
+    struct sandbox_sentinel set;
+    struct sandbox_cluster cluster;
+    assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
+    assert_int_equal(sandbox_cluster(sandbox, true, &cluster), 0);
+    assert_true(refuses_strangers(set.master) && refuses_strangers(set.replica));
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_true(refuses_strangers(set.sentinel[i]));
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        assert_true(refuses_strangers(cluster.master[i]) && refuses_strangers(cluster.replica[i]));
+    assert_true(a_command_line_tells("redis-server")); /* they are seen */
+    assert_false(a_command_line_tells(sandbox_password()));
+}
+
+static void only_this_user_can_read_the_password(void **state)
+{
+    (void)state;
+    const char *const names[] = {"password", "redis.conf", "sentinel-*[0-9]", "redis-*[0-9]"};
+    assert_non_null(sandbox_redis(sandbox, NULL));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char pattern[2 * SANDBOX_TEXT_MAX];
+        glob_t all;
+        struct stat file;
+        snprintf(pattern, sizeof pattern, "%s/%s", sandbox_dir(sandbox), names[i]);
+        assert_int_equal(glob(pattern, 0, NULL, &all), 0);
+        for (size_t k = 0; k < all.gl_pathc; k++) {
+            assert_int_equal(stat(all.gl_pathv[k], &file), 0);
+            if ((file.st_mode & 077) != 0)
+                fail_msg("others may read %s: mode %o", all.gl_pathv[k], file.st_mode & 0777);
+        }
+        globfree(&all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentinels_agree_and_replace_a_killed_master),
         cmocka_unit_test(cluster_without_replicas_serves_every_slot),
         cmocka_unit_test(cluster_replaces_a_killed_master),
+        cmocka_unit_test(every_server_refuses_whoever_has_not_the_password_and_none_shows_it),
+        cmocka_unit_test(only_this_user_can_read_the_password),
     };
     return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
 }

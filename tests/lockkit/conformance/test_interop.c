@@ -20,6 +20,7 @@ static lk_client *client;
 /* -- redis-cli and SET NX PX: https://redis.io/docs/latest/commands/set/ (Patterns) ---------------
  */
 
+#define REDIS_CLI "REDISCLI_AUTH=\"$LOCKKIT_REDIS_AUTH\" redis-cli"
 #define COMPARE_AND_DELETE                                                                         \
     "'if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) "          \
     "else return 0 end'"
@@ -48,7 +49,7 @@ static int open_redis(void **state)
 static bool cli_takes(const struct sandbox_server *redis, int lease_ms)
 {
     char said[FOREIGN_TEXT_MAX];
-    return foreign_run(said, "redis-cli -p %d SET " KEY " theirs NX PX %d", redis->port,
+    return foreign_run(said, REDIS_CLI " -p %d SET " KEY " theirs NX PX %d", redis->port,
                        lease_ms) &&
            said[0] == 'O' && said[1] == 'K';
 }
@@ -60,7 +61,7 @@ static void redis_cli_is_kept_out_and_frees_nothing(void **state)
     world->wipe();
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     assert_false(cli_takes(world_redis, SOON_MS));
-    assert_true(foreign_says("0", "redis-cli -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
+    assert_true(foreign_says("0", REDIS_CLI " -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
                              world_redis->port));
     assert_int_equal(lk_confirm(&hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -74,10 +75,10 @@ static void redis_cli_keeps_out_and_its_release_lets_in(void **state)
     world->wipe();
     assert_true(cli_takes(world_redis, SOON_MS));
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
-    assert_true(foreign_says("1", "redis-cli -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
+    assert_true(foreign_says("1", REDIS_CLI " -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
                              world_redis->port));
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    assert_true(foreign_says(hold.token, "redis-cli -p %d GET " KEY, world_redis->port));
+    assert_true(foreign_says(hold.token, REDIS_CLI " -p %d GET " KEY, world_redis->port));
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 

@@ -133,7 +133,8 @@ static void redlock_s_nodes_are_quoted_that_refuse(void **state)
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
     snprintf(url, sizeof url, "redis://:" SECRET "@127.0.0.1:%d", redis->port);
-    snprintf(words, sizeof words, "node 1 at 127.0.0.1:%d: Redis refuses AUTH: ERR AUTH",
+    snprintf(words, sizeof words,
+             "node 1 at 127.0.0.1:%d: Redis at 127.0.0.1:%d refuses AUTH: WRONGPASS", redis->port,
              redis->port);
     expect_failure("redlock", url, ANSWER_MS, LK_UNAVAILABLE, words);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis->port);

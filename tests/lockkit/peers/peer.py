@@ -2,6 +2,7 @@
 
     peer.py CLIENT SERVER NAME FILE TURNS SEEN
 """
+import os
 import sys
 import threading
 import time
@@ -65,7 +66,8 @@ def kazoo_reader(patterns):
 def redis_py(server, name):
     import redis
 
-    return redis.Redis.from_url(server).lock(name, timeout=30, sleep=POLL_S)
+    return redis.Redis.from_url(server, password=os.environ.get("LOCKKIT_REDIS_AUTH")).lock(
+        name, timeout=30, sleep=POLL_S)
 
 
 def pymemcache(server, name):

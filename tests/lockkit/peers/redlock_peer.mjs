@@ -10,7 +10,7 @@ const PATIENCE_MS = 60000, LEASE_MS = 30000;
 const [version, servers, name, path, turns, seen] = process.argv.slice(2);
 const module = createRequire(import.meta.url)(version);
 const Redlock = module.default ?? module;
-const nodes = servers.split(',').map((url) => new Redis(url));
+const nodes = servers.split(',').map((url) => new Redis(url, { password: process.env.LOCKKIT_REDIS_AUTH }));
 const redlock = new Redlock(nodes, { retryCount: 0 });
 const release = (lock) => (version === 'redlock4' ? redlock.release(lock) : lock.release());
 const file = fs.openSync(path, 'r+');

@@ -23,7 +23,7 @@ static int master_of(int slot)
 
 static void id_of(int node, char ret[64])
 {
-    redisContext *context = redisConnect("127.0.0.1", cluster.master[node]->port);
+    redisContext *context = redis_connect(cluster.master[node]->port);
     redisReply *reply = redisCommand(context, "CLUSTER MYID");
     snprintf(ret, 64, "%s", reply->str);
     freeReplyObject(reply);
@@ -40,8 +40,8 @@ static void set_slot(int on, int slot, const char *what, int node)
 
 static void migrate(int from, int to, const char *key)
 {
-    assert_int_equal(redis_do(cluster.master[from], "MIGRATE 127.0.0.1 %d %s 0 1000",
-                              cluster.master[to]->port, key),
+    assert_int_equal(redis_do(cluster.master[from], "MIGRATE 127.0.0.1 %d %s 0 1000 AUTH %s",
+                              cluster.master[to]->port, key, sandbox_password()),
                      1);
 }
 

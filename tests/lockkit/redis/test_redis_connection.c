@@ -3,6 +3,7 @@
 #include "impostor.h"
 #include "process.h"
 #include "redis_link.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,7 @@ static void call_together(struct caller *callers, struct link *link, int64_t tim
 /* A counter of INFO stats. The query uses a separate connection and one read. */
 static int64_t server_counts(const char *name)
 {
-    redisContext *context = redisConnect("127.0.0.1", server->port);
+    redisContext *context = redis_connect(server->port);
     redisReply *reply = redisCommand(context, "INFO stats");
     const char *at = strstr(reply->str, name);
     assert_non_null(at);

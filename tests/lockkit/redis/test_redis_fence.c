@@ -6,6 +6,7 @@
 #include "redis_fence.h"
 #include "process.h"
 #include "sandbox.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ static int open_all(void **state)
     if (realpath(path, shim) == NULL || sandbox_open(&sandbox) != 0)
         return -1;
     redis = sandbox_redis_with_clock(sandbox, shim);
-    eye = redis != NULL ? redisConnect("127.0.0.1", redis->port) : NULL;
+    eye = redis != NULL ? redis_connect(redis->port) : NULL;
     for (int i = 0; i < GUARDS; i++)
         if (eye == NULL || lk_open(guards[i], redis->url, NULL, &clients[i], NULL) != LK_OK)
             return -1;

@@ -5,6 +5,7 @@
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "redis_link.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -183,7 +184,7 @@ static void last_release_publishes_what_redisson_waits_for(void **state)
     (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold outer, inner;
-    redisContext *listener = redisConnect("127.0.0.1", world_redis->port);
+    redisContext *listener = redis_connect(world_redis->port);
     freeReplyObject(redisCommand(listener, "SUBSCRIBE " CHANNEL));
     assert_int_equal(enter(client, "worker", 0, &outer), LK_OK);
     assert_int_equal(enter(client, "worker", 0, &inner), LK_OK);

@@ -15,7 +15,7 @@ if (process.argv[2] === 'versions') {
 }
 const [port, callers, keys, runMs, retryMs] = process.argv.slice(2);
 const n = Number(callers);
-const redis = new Redis(Number(port), '127.0.0.1');
+const redis = new Redis(Number(port), '127.0.0.1', { password: process.env.LOCKKIT_REDIS_AUTH });
 const redlock = new Redlock([redis], Number(retryMs) === 0 ? { retryCount: 1_000_000 } : {
     retryDelay: Number(retryMs), retryJitter: Number(retryMs) / 2, retryCount: 1_000_000 });
 

@@ -42,7 +42,7 @@ const takeStock = db.prepare(
 const addOrder = db.prepare('INSERT INTO orders VALUES (?, ?, ?, ?)');
 const addAnswer = db.prepare('INSERT INTO idempotency VALUES (?, ?)');
 
-const redis = new Redis(Number(redisPort), '127.0.0.1');
+const redis = new Redis(Number(redisPort), '127.0.0.1', { password: process.env.LOCKKIT_REDIS_AUTH });
 // "redlock" is the library as it comes: 10 tries, 200 ms apart, give or take 100. "redlock-tuned"
 // asks every 20 ms, which was best of 5 to 400 ms here, and for so long that none is refused.
 const redlock = new Redlock(

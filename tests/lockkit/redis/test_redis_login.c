@@ -1,0 +1,167 @@
+/* The login of the environment is used in each topology where the endpoint has none. A server that
+ * refuses it is named, with what to do, and without the password. */
+#include "login.h"
+#include "redis.h"
+#include "lockkit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY   "lock:item:1"
+#define WRONG "hunter2"
+
+enum { COMMAND_MS = 2000, TOPOLOGIES = 4, NODES = 3, URL_MAX = NODES * (SANDBOX_TEXT_MAX + 1) };
+
+struct topology {
+    const char *guard, *variable;
+    char url[URL_MAX];
+    int port; /* of a server that a message may name; 0: of any */
+};
+
+static struct sandbox *sandbox;
+static struct topology topologies[TOPOLOGIES];
+
+static int open_servers(void **state)
+{
+    (void)state;
+    struct sandbox_sentinel sentinel;
+    struct sandbox_cluster cluster;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    struct sandbox_server *node[NODES];
+    for (int i = 0; i < NODES; i++)
+        if ((node[i] = sandbox_redis(sandbox, NULL)) == NULL)
+            return -1;
+    if (sandbox_sentinel(sandbox, &sentinel) != 0 || sandbox_cluster(sandbox, false, &cluster) != 0)
+        return -1;
+    topologies[0] = (struct topology){"redis-token", LK_REDIS_LOGIN, "", node[0]->port};
+    snprintf(topologies[0].url, URL_MAX, "%s", node[0]->url);
+    topologies[1] = (struct topology){"redis-token", LK_SENTINEL_LOGIN, "", 0};
+    snprintf(topologies[1].url, URL_MAX, "%s", sentinel.url);
+    topologies[2] = (struct topology){"redis-token", LK_REDIS_LOGIN, "", 0};
+    snprintf(topologies[2].url, URL_MAX, "%s", cluster.url);
+    topologies[3] = (struct topology){"redlock", LK_REDIS_LOGIN, "", node[1]->port};
+    snprintf(topologies[3].url, URL_MAX, "%s,%s,%s", node[0]->url, node[1]->url, node[2]->url);
+    return 0;
+}
+
+static int close_servers(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static int log_in_again(void **state)
+{
+    (void)state;
+    return setenv(LK_REDIS_LOGIN, sandbox_password(), 1) == 0 &&
+                   setenv(LK_SENTINEL_LOGIN, sandbox_password(), 1) == 0
+               ? 0
+               : -1;
+}
+
+/* One attempt with the environment as it is. *message gets what the client says of it. */
+static lk_status try_once(const struct topology *topology, char message[LK_MESSAGE_MAX])
+{
+    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
+    lk_client *client;
+    lk_hold hold;
+    assert_int_equal(lk_open(topology->guard, topology->url, &options, &client, NULL), LK_OK);
+    lk_status status = lk_try_acquire(client, KEY, &hold);
+    lk_last_error(client, message, LK_MESSAGE_MAX);
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+    return status;
+}
+
+static void expect(const char *message, const char *words)
+{
+    if (strstr(message, words) == NULL)
+        fail_msg("no \"%s\" in \"%s\"", words, message);
+}
+
+static void the_environment_s_login_is_used(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    for (size_t i = 0; i < TOPOLOGIES; i++)
+        if (try_once(&topologies[i], message) != LK_OK)
+            fail_msg("%s: %s", topologies[i].url, message);
+}
+
+static void without_a_login_it_is_said_where_to_give_it(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    for (size_t i = 0; i < TOPOLOGIES; i++) {
+        log_in_again(NULL);
+        unsetenv(topologies[i].variable);
+        if (try_once(&topologies[i], message) == LK_OK)
+            fail_msg("%s was used without a login", topologies[i].url);
+        expect(message, "NOAUTH");
+        expect(message, topologies[i].variable);
+    }
+}
+
+static void a_wrong_password_is_told_with_the_server_and_without_itself(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX], server[32];
+    for (size_t i = 0; i < TOPOLOGIES; i++) {
+        log_in_again(NULL);
+        setenv(topologies[i].variable, WRONG, 1);
+        assert_int_equal(try_once(&topologies[i], message), LK_UNAVAILABLE);
+        snprintf(server, sizeof server, "at 127.0.0.1:%d", topologies[i].port);
+        expect(message, topologies[i].port != 0 ? server : "at 127.0.0.1:");
+        expect(message, "refuses AUTH: WRONGPASS");
+        expect(message, topologies[i].variable);
+        assert_null(strstr(message, WRONG));
+    }
+}
+
+static void a_wrong_form_is_refused_at_open(void **state)
+{
+    (void)state;
+    lk_error error;
+    lk_client *client;
+    for (size_t i = 0; i < TOPOLOGIES; i++) {
+        log_in_again(NULL);
+        setenv(topologies[i].variable, WRONG ":", 1);
+        assert_int_equal(lk_open(topologies[i].guard, topologies[i].url, NULL, &client, &error),
+                         LK_INVALID);
+        expect(error.message, topologies[i].variable);
+        expect(error.message, "\"user:password\" or \"password\"");
+        assert_null(strstr(error.message, WRONG));
+    }
+}
+
+static void the_endpoint_s_own_login_comes_first(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    struct topology own = topologies[0];
+    snprintf(own.url, sizeof own.url, "redis://default:%s@127.0.0.1:%d", sandbox_password(),
+             own.port);
+    setenv(LK_REDIS_LOGIN, WRONG, 1);
+    assert_int_equal(try_once(&own, message), LK_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_s_login_is_used),
+        cmocka_unit_test_teardown(without_a_login_it_is_said_where_to_give_it, log_in_again),
+        cmocka_unit_test_teardown(a_wrong_password_is_told_with_the_server_and_without_itself,
+                                  log_in_again),
+        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
+        cmocka_unit_test_teardown(the_endpoint_s_own_login_comes_first, log_in_again),
+    };
+    return cmocka_run_group_tests(tests, open_servers, close_servers);
+}
