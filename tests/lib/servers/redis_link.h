@@ -17,6 +17,8 @@ struct link {
 /* The struct must not move. False with a message on stderr. */
 bool link_open(struct link *link, const char *url);
 bool link_open_port(struct link *link, int port);
+/* Without the login of the environment: the first thing that the server gets is a command. */
+bool link_open_stranger(struct link *link, const char *url);
 bool link_open_for(struct link *link, const char *url, int64_t timeout_ms);
 void link_close(struct link *link);
 

@@ -144,27 +144,41 @@ static bool has_written(void *caller)
     return atomic_load(&next->link->commands) >= next->written;
 }
 
+/* A Redis without a password: a command is written as soon as the connection is there. It listens
+ * only in its folder, which is closed to other users. */
+static struct sandbox_server *open_unlocked(char ret_url[LINK_URL_MAX])
+{
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    assert_non_null(redis);
+    assert_int_equal(redis_do(redis, "CONFIG SET port 0 requirepass %s", ""), 1);
+    snprintf(ret_url, LINK_URL_MAX, "unix://%s", redis->socket);
+    return redis;
+}
+
 /* The late answer arrives after the next command was sent. */
 static void late_answer_never_answers_another_command(void **state)
 {
     (void)state;
     struct link link;
     lk_status status;
-    assert_true(link_open(&link, server->url));
+    char url[LINK_URL_MAX];
+    struct sandbox_server *unlocked = open_unlocked(url);
+    assert_true(link_open_stranger(&link, url));
     for (int i = 0; i < 5; i++) {
         assert_true(link_echoes(&link, "early", &status));
         assert_int_equal(status, LK_OK);
-        assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+        assert_int_equal(sandbox_signal(unlocked, SIGSTOP), 0);
         assert_true(link_echoes(&link, "late", &status));
         assert_int_equal(status, LK_UNKNOWN);
         struct caller next = {.link = &link, .times = 1, .written = link.commands + 1};
         assert_int_equal(pthread_create(&next.thread, NULL, call_often, &next), 0);
         assert_true(wait_until(has_written, &next, LINK_TIMEOUT_MS));
-        assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+        assert_int_equal(sandbox_signal(unlocked, SIGCONT), 0);
         pthread_join(next.thread, NULL);
         assert_int_equal(next.crossed, 0);
     }
     link_close(&link);
+    sandbox_signal(unlocked, SIGTERM);
 }
 
 /* The server is stopped. Each caller's command is written before the next caller starts. */
@@ -318,9 +332,11 @@ static lk_status ask_impostor(enum impostor_manner manner)
 {
     struct link link;
     int port = sandbox_free_port();
+    char url[64];
     struct impostor *impostor = impostor_open(port, manner);
     assert_non_null(impostor);
-    assert_true(link_open_port(&link, port));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
+    assert_true(link_open_stranger(&link, url));
     int64_t start_ms = test_now_ms();
     lk_redis_reply reply;
     lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", "NX");

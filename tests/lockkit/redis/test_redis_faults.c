@@ -45,6 +45,12 @@ static lk_status try_in_vain(lk_client *client, int64_t wait_ms)
     return status;
 }
 
+/* After a timeout the client connects again. It sends nothing before its login is answered. */
+static bool is_unknown_or_unsent(lk_status status)
+{
+    return status == LK_UNKNOWN || status == LK_UNAVAILABLE;
+}
+
 static void every_guard_is_bounded_while_the_server_stands_still(void **state)
 {
     (void)state;
@@ -54,9 +60,9 @@ static void every_guard_is_bounded_while_the_server_stands_still(void **state)
         assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
         assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
         assert_int_equal(try_in_vain(client, 0), LK_UNKNOWN);
-        assert_int_equal(try_in_vain(client, 300), LK_UNKNOWN);
+        assert_true(is_unknown_or_unsent(try_in_vain(client, 300)));
         int64_t start_ms = test_now_ms();
-        assert_int_equal(lk_release(&hold), LK_UNKNOWN);
+        assert_true(is_unknown_or_unsent(lk_release(&hold)));
         assert_true(test_now_ms() - start_ms <= 2 * TIMEOUT_MS + SLACK_MS);
         assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
         assert_int_equal(lk_ping(client), LK_OK);
