@@ -101,7 +101,7 @@ static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
     assert_int_equal(status, LK_UNAVAILABLE);
     hang(false);
     assert_int_equal(lk_release(&hold), LK_OK); /* even during the client's pause */
-    time_try(client, 1, &status);
+    time_try(client, 2, &status);    /* of 1, the janitor may still be undoing the first try */
     assert_int_equal(status, LK_OK); /* the answer ended the pause */
     lk_close(client);
 }
@@ -146,7 +146,7 @@ static void one_finds_out_for_all(void **state)
     for (int i = 0; i < ASKERS; i++)
         pthread_join(askers[i].thread, NULL);
     hang(false);
-    assert_in_range(slow, 1, ASKERS / 2);
+    assert_true(slow <= ASKERS / 2); /* 0: the janitor, which undoes the first try, asked instead */
     lk_close(client);
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -131,9 +132,17 @@ static void waiters_survive_a_restart_of_the_server(void **state)
     }
 }
 
+static int log_in_again(void **state)
+{
+    (void)state;
+    return setenv("LOCKKIT_REDIS_AUTH", sandbox_password(), 1);
+}
+
+/* Without a login, so that the first question is a command. */
 static void every_guard_is_bounded_before_something_that_is_not_redis(void **state)
 {
     (void)state;
+    unsetenv("LOCKKIT_REDIS_AUTH");
     static const enum impostor_manner manners[] = {IMPOSTOR_GARBAGE, IMPOSTOR_BAD_TYPE,
                                                    IMPOSTOR_HUGE,    IMPOSTOR_ENDLESS,
                                                    IMPOSTOR_SILENT,  IMPOSTOR_HANGS_UP};
@@ -274,8 +283,8 @@ static void lease_that_cannot_be_renewed_is_told_lost_when_it_ends(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(renewed); i++) {
-        lk_client *client = world_client(
-            renewed[i], &(lk_options){.lease_ms = LEASE_MS, .command_timeout_ms = 100});
+        lk_client *client = world_warm(world_client(
+            renewed[i], &(lk_options){.lease_ms = LEASE_MS, .command_timeout_ms = 100}));
         struct loss loss = {.told = false};
         lk_request request = {.key = KEY, .on_lost = note_loss, .on_lost_arg = &loss};
         lk_hold hold;
@@ -302,7 +311,8 @@ int main(int argc, char **argv)
         CASE(every_guard_is_bounded_while_the_server_stands_still),
         CASE(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back),
         CASE(waiters_survive_a_restart_of_the_server),
-        CASE(every_guard_is_bounded_before_something_that_is_not_redis),
+        cmocka_unit_test_setup_teardown(every_guard_is_bounded_before_something_that_is_not_redis,
+                                        world_empty, log_in_again),
         CASE(section_of_three_leases_keeps_its_lock),
         CASE(killed_holder_is_succeeded_within_one_lease),
         CASE(key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
