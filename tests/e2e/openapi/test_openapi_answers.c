@@ -320,6 +320,27 @@ static void a_damaged_store(void **state)
           "{\"from\":\"u2\",\"to\":\"u1\",\"amount\":3}");
 }
 
+/* As if the first row of each had been moved to an archive. */
+static void lists_whose_rows_were_moved(void **state)
+{
+    static const char *const paths[] = {"/v1/ledger", "/v1/items/1/ledger",
+                                        "/v1/accounts/u1/ledger", "/v1/shop/revenue/ledger"};
+    (void)state;
+    assert_true(shop_stop(shop.service));
+    assert_int_equal(
+        change_store("INSERT INTO archives VALUES (1, 0, 0, 1, 1, 'x');"
+                     "INSERT INTO carried SELECT resource, epoch, version_before, id, hash, after,"
+                     " 0, 0, 1 FROM ledger WHERE id IN (SELECT min(id) FROM ledger"
+                     " GROUP BY resource)"),
+        SQLITE_OK);
+    assert_int_equal(sandbox_restart(shop.service), 0);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        asked(410, shop.service, "GET", paths[i], "", NULL);
+        assert_non_null(strstr(tape.reply.body, "\"next\":\""));
+    }
+    asked(200, shop.service, "GET", "/v1/ledger?after=1", "", NULL);
+}
+
 /* All of them at once, as each waits for the end of the service's patience: 10 s. */
 static void requests_that_do_not_end(void **state)
 {
@@ -394,6 +415,7 @@ int main(void)
         cmocka_unit_test(operations_without_their_store),
         cmocka_unit_test(operations_without_the_right_token),
         cmocka_unit_test(a_damaged_store),
+        cmocka_unit_test(lists_whose_rows_were_moved),
         cmocka_unit_test(requests_that_do_not_end),
         cmocka_unit_test(all_answers_are_as_described),
         cmocka_unit_test(the_judge_notices_planted_faults),
