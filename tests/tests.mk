@@ -32,7 +32,8 @@ $(addprefix $(B)/tests/app/,http/test_http_process http/test_http_manager test_p
         | $(B)/seckilld
 $(B)/tests/app/test_hardened: | $(B)/seckilld
 $(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
-$(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
+$(addprefix $(B)/tests/,lockkit/redis/test_redis_clock lockkit/redis/test_redis_fence e2e/test_archive): \
+        | $(B)/libclockshim.so
 $(filter %/test_scarce_memory,$(TESTS)): private LDFLAGS += $(call wrap,malloc calloc realloc strdup asprintf open_memstream \
                                              getline fopen pthread_create poll ppoll __ppoll_chk) # scarce.h
 $(filter %/test_no_thread,$(TESTS)): LDFLAGS += $(call wrap,pthread_create)
