@@ -8,7 +8,7 @@
   const { make } = Museum;
   const words = JSON.parse(document.getElementById('words').textContent);
   const HELLO_MS = 1000; // a presentation that was loaded again learns of its notes by this
-  const PASSED = /^([1-9 p]|Arrow(Left|Right)|Home|End)$/;
+  const PASSED = /^([1-9 pqv]|Arrow(Left|Right)|Home|End)$/;
   const query = new URLSearchParams(location.search);
   const root = document.documentElement.classList;
   const fill = (text, values) => text.replace(/{(\w+)}/g, (all, name) => values[name]);

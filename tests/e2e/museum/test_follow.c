@@ -269,6 +269,67 @@ static size_t findings(enum window window, bool dark)
     return n;
 }
 
+static void choose(enum window window, int choice)
+{
+    char script[200];
+    snprintf(script, sizeof script, "document.querySelectorAll('#vote button')[%d].click();",
+             choice);
+    json_decref(browser_run(in(window), script));
+    snprintf(
+        script, sizeof script,
+        "document.querySelectorAll('#vote button')[%d].getAttribute('aria-pressed') === 'true'",
+        choice);
+    assert_true(browser_await(in(window), script, MUSEUM_WAIT_MS));
+}
+
+/* In the page: what stands in the vote's lines. */
+#define COUNTS                                                                                     \
+    "[...document.querySelectorAll('#vote li')].map((one) =>"                                      \
+    " one.querySelector('b')?.textContent).join()"
+
+/* What is shown as the answer is the recorded outcome of this very run, and only at its end. */
+static void a_class_votes_before_the_recording_gives_the_answer(void **state)
+{
+    (void)state;
+    present("#fence/6");
+    follow(PHONE, "/index.html?follow");
+    follow(OTHER, "/zh/index.html?follow");
+    await_step(PHONE, "fence", 6);
+    await_step(OTHER, "fence", 6);
+    assert_false(browser_is(in(PHONE), SHOWN("#vote")));
+    browser_type(in(PRESENTER), "v");
+    await_text(PRESENTER, "#vote", "The vote is open");
+    await_text(PHONE, "#vote", "how does this run end?");
+    await_text(OTHER, "#vote", "结局是什么");
+    choose(PHONE, 1);
+    assert_true(browser_await(in(PRESENTER), COUNTS " === '0,1,0,0'", MUSEUM_WAIT_MS));
+    choose(OTHER, 0); /* the same client: its last choice counts */
+    assert_true(browser_await(in(PRESENTER), COUNTS " === '1,0,0,0'", MUSEUM_WAIT_MS));
+    assert_true(browser_is(in(PHONE), "!document.querySelector('#vote meter')"));
+    browser_type(in(PRESENTER), "v");
+    await_text(PHONE, "#vote", "The vote is over");
+    assert_true(browser_is(in(PHONE), COUNTS " === '1,0,0,0'"));
+    assert_true(browser_is(in(PHONE), "!document.querySelector('#vote button, #vote .answer')"));
+    assert_true(browser_is(in(PRESENTER), "!document.querySelector('#vote .answer')"));
+    browser_type(in(PRESENTER), "\xEE\x80\x90"); /* End */
+    await_text(PRESENTER, "#vote .answer", "Safe");
+    await_text(PHONE, "#vote .answer", "Safe");
+    await_text(OTHER, "#vote .answer", "安全");
+    assert_true(
+        browser_is(in(PHONE), "Museum.player.players.get('fence').record.observed === 'safe'"));
+    assert_int_equal(findings(PRESENTER, false) + findings(PHONE, true) + findings(OTHER, false),
+                     0);
+    assert_true(browser_is(in(PHONE), "document.documentElement.scrollWidth <= innerWidth"));
+    browser_type(in(PRESENTER), "v");
+    assert_true(browser_await(in(PHONE), "!(" SHOWN("#vote") ")", MUSEUM_WAIT_MS));
+    /* Another scene takes its question away. */
+    browser_type(in(PRESENTER), "v");
+    assert_true(browser_await(in(PHONE), SHOWN("#vote"), MUSEUM_WAIT_MS));
+    browser_type(in(PRESENTER), "1");
+    await_step(PHONE, "late", 0);
+    assert_true(browser_await(in(PHONE), "!(" SHOWN("#vote") ")", MUSEUM_WAIT_MS));
+}
+
 static void no_page_of_a_class_has_an_accessibility_finding(void **state)
 {
     size_t n = 0;
@@ -299,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_phone_goes_along_to_another_page),
         cmocka_unit_test(the_key_does_not_stay_in_the_address),
         cmocka_unit_test(a_page_without_its_class_says_so),
+        cmocka_unit_test(a_class_votes_before_the_recording_gives_the_answer),
         cmocka_unit_test(no_page_of_a_class_has_an_accessibility_finding),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
