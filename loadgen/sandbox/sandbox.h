@@ -8,9 +8,9 @@
  * servers die with it (PR_SET_PDEATHSIG). No signal handler is installed. Only processes that the
  * sandbox itself started are signalled, by pid.
  *
- * No other user of the machine can use the servers: each wants the one password of this process.
- * It stands in files that only this user can read, and in the environment that lockkit, the service
- * and the tests log in with; never on a command line.
+ * Redis, Sentinel and PostgreSQL want the one password of this process; memcached and ZooKeeper are
+ * open to every user of the machine. It stands in files that only this user can read, and in the
+ * environment that lockkit, the service and the tests log in with; never on a command line.
  *
  * Servers get the environment and working directory that this process has at sandbox_open().
  * Threading: one thread uses a sandbox at a time.
@@ -50,7 +50,7 @@ struct sandbox_server {
  * sets LOCKKIT_REDIS_AUTH and LOCKKIT_SENTINEL_AUTH to it, and PGPASSWORD if that is not set
  * (setenv(3): before other threads start). Returns 0, or -1 with a message on stderr. */
 int sandbox_open(struct sandbox **ret);
-/* The password of all its servers but PostgreSQL. The file DIR/password has it, too. */
+/* The password of its Redis servers and Sentinels. The file DIR/password has it, too. */
 const char *sandbox_password(void);
 /* Stops everything (SIGTERM, SIGKILL after 5 s), reaps it, removes the folder. NULL is allowed. */
 void sandbox_close(struct sandbox *sandbox);
