@@ -83,8 +83,9 @@ export class Tile {
   }
 
   cost() {
-    const { accepted_per_s, service_us: { p90, max } } = this.report;
+    const { accepted_per_s, service_us: { p50, p90, p99, max } } = this.report;
     const shown = (us) => (us === null ? "–" : duration(us).replace(" ", "\u00a0")); // a line does not end before the unit
-    return text("cost", { rate: Math.round(accepted_per_s), p90: shown(p90), max: shown(max) });
+    return text(p99 === null ? "cost" : "costMany", // of few answers there is no p99
+      { rate: Math.round(accepted_per_s), p50: shown(p50), p90: shown(p90), p99: shown(p99), max: shown(max) });
   }
 }

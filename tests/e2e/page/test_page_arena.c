@@ -23,15 +23,25 @@ static void without_a_fault_what_excludes_in_one_process_only_oversells(void **s
     assert_true(browser_is(browser, TILE_IS("mutex", "bad")));
     assert_true(browser_is(browser, "!(" TILE_IS("redis-token", "bad") ")"));
     assert_true(browser_is(browser, "!(" TILE_IS("redis-set", "bad") ")"));
-    assert_true(browser_is(browser, "/OVERSOLD by \\d+/.test(" TILE(
-                                        "mutex") ".textContent) && "
-                                                 "/\\d orders\\/s · p90 [\\d.]+/.test(" TILE(
-                                                     "mutex") ".textContent)"));
+    assert_true(browser_is(browser,
+                           "/OVERSOLD by \\d+/.test(" TILE(
+                               "mutex") ".textContent) && "
+                                        "/\\d orders\\/s · p50 .+ · p90 [\\d.]+/.test(" TILE(
+                                            "mutex") ".textContent)"));
     /* text, not colour alone */
     assert_true(browser_is(browser, "[...document.querySelectorAll('.tile .verdict')].every("
                                     "verdict => /^[✓✗■⊘]/.test(verdict.textContent))"));
     assert_true(browser_is(browser, "document.querySelectorAll('#away li').length >= 4"));
     assert_true(page_picture("arena", 1280, 900));
+}
+
+/* From 299 answers on there is a p99 to tell. */
+static void a_sale_of_many_answers_shows_its_p99(void **state)
+{
+    (void)state;
+    assert_true(arena_run("fault=none&buyers=320&stock=60"));
+    assert_true(browser_is(
+        browser, "/\\d orders\\/s · p50 .+ · p99 [\\d.]+/.test(" TILE("none") ".textContent)"));
 }
 
 /* The holder sleeps beyond its lease, another one writes, and then it writes, too. */
@@ -82,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_fault_what_excludes_in_one_process_only_oversells),
+        cmocka_unit_test(a_sale_of_many_answers_shows_its_p99),
         cmocka_unit_test(a_paused_holder_loses_an_update_unless_there_is_a_fence),
         cmocka_unit_test(a_page_loaded_again_shows_the_run_to_its_end),
     };
