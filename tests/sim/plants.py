@@ -73,7 +73,7 @@ def write_notes(notes):
 
 
 def in_short(what):
-    return re.split("[:(]", what)[0].strip()[:90]
+    return re.split("[:({]", what)[0].strip()[:90]
 
 
 def planted(name, edits):

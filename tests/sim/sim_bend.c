@@ -98,6 +98,26 @@ static void bend_to_zookeeper(struct sim_settings *ret)
     many_at_once(ret);
 }
 
+/* Locks in PostgreSQL, and the row without a lease. */
+static void bend_to_locks_in_postgres(struct sim_settings *ret)
+{
+    static const char *const guards[] = {"pg-advisory", "pg-advisory-xact",
+                                         "pg-advisory", "pg-advisory-xact",
+                                         "sql-unique",  "sql-unique-forever"};
+    use_guard(ret, guards[sim_below(6)]);
+    ret->lock_postgres = strcmp(ret->guard, "sql-unique-forever") != 0 || sim_one_in(2);
+    ret->postgres = ret->lock_postgres;
+}
+
+static void bend_to_sessions_that_end(struct sim_settings *ret)
+{
+    bend_to_locks_in_postgres(ret);
+    many_at_once(ret);
+    ret->fence = true;
+    ret->wait_ms = 500;
+    ret->hot = true;
+}
+
 /* More is refused than is kept, for longer than the task waits between two counts. */
 static void bend_to_refusals(struct sim_settings *ret)
 {
@@ -117,6 +137,8 @@ static const struct bend {
     enum sim_event faults[4]; /* that exist, whatever is drawn */
 } bends[] = {
     {0, bend_to_memcached, 2, {SIM_MEMCACHED_EVICT, SIM_MEMCACHED_FLUSH}},
+    {2, bend_to_locks_in_postgres, 0, {0}},
+    {3, bend_to_sessions_that_end, 4, {SIM_KILL, SIM_PG_CUT, SIM_PG_TERMINATED, SIM_PG_SLOW}},
     {4, bend_to_later_turns, 3, {SIM_PAUSE, SIM_STALL, SIM_KEY_DELETED}},
     {6, bend_to_lanes_together, 0, {0}},
     {7, bend_to_failover, 2, {SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT}},
@@ -142,7 +164,7 @@ bool sim_bend(struct sim_settings *ret)
     const struct bend *bend = bend_of(ret);
     if (bend)
         bend->bend(ret);
-    return bend != NULL;
+    return bend && bend->bend != bend_to_locks_in_postgres;
 }
 
 void sim_bend_faults(struct sim_settings *ret)

@@ -33,7 +33,10 @@ static void configure(struct sim_instance *instance)
         ADD("--db=postgres://shop@model/shop?isolation=%s", is->isolation);
     else
         ADD("--db=sqlite:%s", sim_store);
-    ADD("--lock-db=sqlite:%s", sim_lock_store);
+    if (is->lock_postgres)
+        ADD("--lock-db=postgres://shop@model/shop?pool=12");
+    else
+        ADD("--lock-db=sqlite:%s", sim_lock_store);
     ADD("--redis=%s", sim_redis_endpoint(is->redis));
     ADD("--zookeeper=z1:2181");
     ADD("--memcached=127.0.0.9:%d", SIM_MEMCACHED_PORT);

@@ -18,7 +18,7 @@
 
 /* A run takes a tenth of a second of the processor, a few with sanitizers. A run that takes more
  * than CPU_S goes round in circles; one that lasts longer than WALL_S sleeps in real time. */
-enum { JOBS_MAX = 64, CPU_S = 60, WALL_S = 1800, CANARY_EVERY = 50 };
+enum { JOBS_MAX = 64, CPU_S = 20, WALL_S = 1800, CANARY_EVERY = 50 };
 
 static struct sim_sum sum;
 static const struct sim_less as_drawn;

@@ -81,6 +81,12 @@
     X(PG_SERIALIZATION, "PostgreSQL: serialization failure")                                       \
     X(PG_RECHECK, "PostgreSQL: row changed while a statement waited for it")                       \
     X(PG_TAKEN, "PostgreSQL: key of a new row taken")                                              \
+    X(PG_SKIPPED, "PostgreSQL: row of a lock passed over, as another has it")                      \
+    X(PG_LOCK_WAITED, "PostgreSQL: advisory lock waited for")                                      \
+    X(PG_LOCK_LATE, "PostgreSQL: advisory lock not had in time")                                   \
+    X(PG_LOCK_FREED, "PostgreSQL: advisory lock free, as its session ended")                       \
+    X(PG_LOCK_SETTLED, "PostgreSQL: session ended whose grant was not answered")                   \
+    X(ROW_FREED, "row of a lock without a lease deleted by an operator")                           \
     X(KEPT, "lock kept while its commit is undecided")                                             \
     X(KEPT_ALONE, "the same, and no fence would keep others out")                                  \
     X(DUPLICATE, "key answered by another since the look-up")                                      \
@@ -123,6 +129,7 @@ struct sim_settings {
     uint32_t refusals_max; /* that the store keeps */
     enum sim_redis_kind redis;
     bool postgres;         /* the store, else SQLite */
+    bool lock_postgres;    /* locks that are rows are in it, too */
     const char *isolation; /* of PostgreSQL */
     uint32_t replicas;     /* that a lock waits for */
     uint32_t hand_overs;   /* of a hold within its client (lk_options.local_handovers) */

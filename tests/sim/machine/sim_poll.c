@@ -36,12 +36,17 @@ void sim_poll_wake(int fd)
     sim_wake(&many, INT32_MAX);
 }
 
-static short ready(const struct pollfd *fd)
+short sim_poll_ready(int fd, short events)
 {
     for (size_t i = 0; i < KINDS_MAX && kinds[i].ready; i++)
-        if (fd->fd >= kinds[i].first && fd->fd < kinds[i].first + kinds[i].n)
-            return kinds[i].ready(fd->fd, fd->events);
+        if (fd >= kinds[i].first && fd < kinds[i].first + kinds[i].n)
+            return kinds[i].ready(fd, events);
     abort(); /* a real descriptor would wait in real time */
+}
+
+void sim_poll_wait(int64_t until_us)
+{
+    sim_wait(&many, until_us);
 }
 
 static int poll_until(struct pollfd *fds, nfds_t n, int64_t until_us)
@@ -50,7 +55,7 @@ static int poll_until(struct pollfd *fds, nfds_t n, int64_t until_us)
     for (;;) {
         int found = 0;
         for (nfds_t i = 0; i < n; i++) {
-            fds[i].revents = fds[i].fd < 0 ? 0 : ready(&fds[i]);
+            fds[i].revents = fds[i].fd < 0 ? 0 : sim_poll_ready(fds[i].fd, fds[i].events);
             found += fds[i].revents != 0;
         }
         if (found > 0 || sim_now_us() >= until_us)

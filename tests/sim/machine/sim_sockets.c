@@ -3,6 +3,7 @@
  * no call of it is wrapped: its functions that connect are wrapped instead. Its parser is the real
  * one.
  */
+#include "sim_epoll.h"
 #include "sim_net.h"
 #include "sim_poll.h"
 #include "sim_sockets.h"
@@ -79,7 +80,7 @@ bool sim_sockets_close(int fd)
         return true;
     }
     if (!is_event(fd))
-        return false;
+        return sim_epoll_close(fd);
     events[fd - EVENT_FIRST].open = false;
     return true;
 }

@@ -4,14 +4,16 @@
 #include "sim_nemesis_net.h"
 #include "sim_points.h"
 #include "sim_nemesis_zk.h"
+#include "sim_pg.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESTART_US = 100000, AS_LONG_AS_US = 400000, TRAP_US = 200000 };
+enum { RESTART_US = 100000, AS_LONG_AS_US = 400000, TRAP_US = 200000, FOREVER_US = 5000000 };
 
 static void restart(struct sim_instance *instance)
 {
@@ -268,6 +270,35 @@ static void restart_where_flushes_failed(void)
     }
 }
 
+/* The row of a dead holder of sql-unique-forever stays. An operator deletes those that stood at his
+ * last look already, in the database: the service frees locks of items and accounts only. */
+static void *free_rows(void *arg)
+{
+    static const char delete_them[] =
+        "DELETE FROM lockkit_rows WHERE token IN (SELECT token FROM temp.stood)";
+    static const char look[] =
+        "CREATE TEMP TABLE IF NOT EXISTS stood (token);"
+        "DELETE FROM temp.stood; INSERT INTO temp.stood SELECT token FROM lockkit_rows";
+    sqlite3 *locks = NULL;
+    (void)arg;
+    if (!sim_world.is.lock_postgres &&
+        sqlite3_open_v2(sim_lock_store, &locks, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        abort();
+    for (;;) {
+        sim_sleep_us(FOREVER_US);
+        size_t n = 0;
+        if (!locks)
+            n = sim_pg_free_rows();
+        else if (sqlite3_exec(locks, delete_them, NULL, NULL, NULL) == SQLITE_OK)
+            n = (size_t)sqlite3_changes(locks);
+        if (locks) /* busy: they are deleted later */
+            sqlite3_exec(locks, look, NULL, NULL, NULL);
+        if (n > 0)
+            sim_count(SIM_ROW_FREED);
+    }
+    return NULL;
+}
+
 static void heal(void)
 {
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
@@ -282,6 +313,8 @@ static void heal(void)
     sim_net_heal();
     sim_zk_heal();
     restart_where_flushes_failed();
+    if (sim_world.is.n_faults > 0 && strcmp(sim_world.is.guard, "sql-unique-forever") == 0)
+        sim_spawn(SIM_WORLD, "operator", free_rows, NULL);
     sim_world.healed = true;
     sim_world.healed_us = sim_now_us();
     sim_tell("all is healed");

@@ -1,5 +1,6 @@
 /*
- * A PostgreSQL server for the simulation, behind libpq's functions: db/postgres runs as it is.
+ * A PostgreSQL server for the simulation, behind libpq's functions: db/postgres and lockkit/sql run
+ * as they are.
  *
  *   sim_pg_client.c  libpq's calls (-Wl,--wrap): connections, messages, results
  *   sim_pg_server.c  the server: its processes, restarts, crashes, faults
@@ -9,6 +10,7 @@
  *   sim_pg_sql.c     takes a statement's text apart
  *   sim_pg_rows.c    versions of rows, transactions, snapshots
  *   sim_pg_locks.c   locks of rows, who waits for whom, deadlocks
+ *   sim_pg_advisory.c advisory locks, and a sequence
  *
  * Rows are kept in a SQLite database in memory, every version of each, and SQLite evaluates the
  * expressions of the statements. Which version is seen, locked or rechecked is decided here.
@@ -18,6 +20,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sim_pg_faults {
@@ -35,6 +38,8 @@ bool sim_pg_terminate_one(void);
 /* Ends all of them and refuses connections until then. crash: without ending their commits. */
 void sim_pg_restart(bool crash, int64_t until_us);
 void sim_pg_refuse(int64_t until_us); /* new connections */
+/* Deletes the rows of sql-unique-forever that stood at the last call already. Returns how many. */
+size_t sim_pg_free_rows(void);
 /* Waits until no transaction is open, then gives what is committed, as tables. */
 sqlite3 *sim_pg_judge(void);
 

@@ -83,6 +83,9 @@ static void end_transaction(struct pg_backend *backend, bool committed)
     }
     if (committed && backend->schema_version > 0)
         pg_server.schema_version = backend->schema_version;
+    if (committed && backend->makes_lock_tables)
+        pg_server.lock_tables = true;
+    pg_advisory_end_transaction(backend);
     if (pg_server.setup == backend) {
         pg_server.setup = NULL;
         sim_wake(&pg_server.setup, INT32_MAX);
@@ -90,6 +93,7 @@ static void end_transaction(struct pg_backend *backend, bool committed)
     backend->in_block = backend->failed = backend->snapshot_kept = false;
     backend->tx_repeatable = backend->repeatable;
     backend->schema_version = 0;
+    backend->makes_lock_tables = false;
 }
 
 /* The commit record goes to the disk, then others see it. Not interrupted, and if the server
@@ -127,6 +131,17 @@ static void set(struct pg_backend *backend, const char *text)
     backend->idle_timeout_ms = setting(text, "SET idle_in_transaction_session_timeout = ", 0);
     backend->async_commit = strstr(text, "synchronous_commit = off") != NULL;
     backend->repeatable = strstr(text, "isolation = 'repeatable read'") != NULL;
+    backend->tx_repeatable = backend->repeatable;
+}
+
+/* The same of lockkit, in one query: 'lock_timeout', '1500' ... */
+static void set_config(struct pg_backend *backend, const char *text)
+{
+    backend->lock_timeout_ms = setting(text, "'lock_timeout', '", 0);
+    backend->statement_timeout_ms = setting(text, "'statement_timeout', '", 0);
+    backend->idle_timeout_ms = setting(text, "'idle_in_transaction_session_timeout', '", 0);
+    backend->async_commit = strstr(text, "'synchronous_commit', 'on'") == NULL;
+    backend->repeatable = strstr(text, "_isolation', 'read committed'") == NULL;
     backend->tx_repeatable = backend->repeatable;
 }
 
@@ -169,11 +184,20 @@ static void store_version(int version)
 static PGresult *run_other(struct pg_backend *backend, const char *text)
 {
     static const char insert_version[] = "INSERT INTO seckill_schema VALUES (";
+    static const char make_lock_tables[] =
+        "SELECT pg_advisory_xact_lock(5207512903); CREATE SCHEMA IF NOT EXISTS lockkit;";
     if (begins(text, "BEGIN ISOLATION LEVEL READ COMMITTED;SELECT pg_advisory_xact_lock("))
         return begin_setup(backend);
     if (strcmp(text, "BEGIN READ WRITE") == 0) {
         backend->in_block = true;
         backend->tx_repeatable = backend->repeatable;
+    } else if (strcmp(text, "BEGIN") == 0) {
+        backend->in_block = true;
+    } else if (begins(text, "SELECT set_config(")) {
+        set_config(backend, text);
+    } else if (begins(text, make_lock_tables)) {
+        backend->makes_lock_tables = true;
+        backend->n_prepared = 0; /* DEALLOCATE ALL */
     } else if (strcmp(text, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") == 0) {
         backend->in_block = true;
         backend->tx_repeatable = false;
@@ -270,6 +294,11 @@ static bool run_and_answer(struct pg_backend *backend, struct pg_message *messag
         PQclear(result);
         return false;
     }
+    if (backend->failure.code[0] == '\0' && message->alone && !backend->in_block &&
+        !commit(backend)) {
+        PQclear(result);
+        return false;
+    }
     if (backend->failure.code[0] == '\0') {
         pg_answer(backend->conn, result);
         pg_answer(backend->conn, NULL);
@@ -350,6 +379,13 @@ static void serve(struct pg_backend *backend, struct pg_message *message, bool *
     } else if (*skip) {
         pg_answer(backend->conn, PQmakeEmptyPGresult(NULL, PGRES_PIPELINE_ABORTED));
         pg_answer(backend->conn, NULL);
+    } else if (message->kind == PG_PREPARE && strstr(message->sql->text, "lockkit.") &&
+               !pg_server.lock_tables) {
+        backend->failure = no_failure;
+        pg_fail(backend, "42P01", "relation does not exist");
+        pg_answer(backend->conn, pg_error_result(&backend->failure));
+        pg_answer(backend->conn, NULL);
+        *skip = true;
     } else if (message->kind == PG_PREPARE) {
         keep_prepared(backend, message);
         pg_answer(backend->conn, pg_result(0));
@@ -358,8 +394,9 @@ static void serve(struct pg_backend *backend, struct pg_message *message, bool *
         if (run_and_answer(backend, message, false) && !backend->in_block)
             commit(backend);
     } else {
-        find_prepared(backend, message);
-        *skip = !run_and_answer(backend, message, true);
+        if (!message->sql)
+            find_prepared(backend, message);
+        *skip = !run_and_answer(backend, message, !message->in_text) && !message->alone;
     }
 }
 

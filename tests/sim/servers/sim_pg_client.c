@@ -65,6 +65,10 @@ PGVerbosity __wrap_PQsetErrorVerbosity(PGconn *handle, PGVerbosity verbosity);
 PQnoticeReceiver __wrap_PQsetNoticeReceiver(PGconn *handle, PQnoticeReceiver f, void *arg);
 int __wrap_PQsetnonblocking(PGconn *handle, int on);
 int __wrap_PQenterPipelineMode(PGconn *handle);
+int __wrap_PQexitPipelineMode(PGconn *handle);
+int __wrap_PQbackendPID(const PGconn *handle);
+char *__wrap_PQhost(const PGconn *handle);
+char *__wrap_PQport(const PGconn *handle);
 
 static void *wake_later(void *arg)
 {
@@ -76,12 +80,13 @@ static void *wake_later(void *arg)
 
 PGconn *__wrap_PQconnectStartParams(const char *const *names, const char *const *values, int expand)
 {
-    (void)names;
-    (void)values;
     (void)expand;
     struct pg_conn *conn = calloc(1, sizeof *conn);
     if (!conn || n_conns == PG_FDS_MAX)
         abort();
+    for (size_t i = 0; names[i]; i++)
+        if (strcmp(names[i], "application_name") == 0)
+            snprintf(conn->name, sizeof conn->name, "%s", values[i]);
     conn->fd = PG_FD_FIRST + n_conns;
     conns[n_conns++] = conn;
     conn->group = sim_group();
@@ -184,6 +189,31 @@ int __wrap_PQenterPipelineMode(PGconn *handle)
     return 1;
 }
 
+int __wrap_PQexitPipelineMode(PGconn *handle)
+{
+    of(handle)->pipeline = false;
+    return 1;
+}
+
+int __wrap_PQbackendPID(const PGconn *handle)
+{
+    return of(handle)->backend ? (int)of(handle)->backend->pid : 0;
+}
+
+char *__wrap_PQhost(const PGconn *handle)
+{
+    static char host[] = "model";
+    (void)handle;
+    return host;
+}
+
+char *__wrap_PQport(const PGconn *handle)
+{
+    static char port[] = "5432";
+    (void)handle;
+    return port;
+}
+
 /* -- messages out ------------------------------------------------------------------------------ */
 
 int __wrap_PQsendPrepare(PGconn *handle, const char *name, const char *text, int n,
@@ -191,6 +221,9 @@ int __wrap_PQsendPrepare(PGconn *handle, const char *name, const char *text, int
 int __wrap_PQsendQuery(PGconn *handle, const char *text);
 int __wrap_PQsendQueryPrepared(PGconn *handle, const char *name, int n, const char *const *values,
                                const int *lengths, const int *formats, int result_format);
+int __wrap_PQsendQueryParams(PGconn *handle, const char *text, int n, const Oid *types,
+                             const char *const *values, const int *lengths, const int *formats,
+                             int result_format);
 int __wrap_PQpipelineSync(PGconn *handle);
 int __wrap_PQflush(PGconn *handle);
 
@@ -216,6 +249,7 @@ static struct pg_message *new_message(enum pg_message_kind kind)
 /* A broken connection takes it, and nobody gets it. */
 static int send(struct pg_conn *conn, struct pg_message *message)
 {
+    conn->unanswered++;
     if (conn->eof || conn->broken)
         return 1;
     *conn->messages_end = message;
@@ -246,17 +280,38 @@ int __wrap_PQsendQueryPrepared(PGconn *handle, const char *name, int n, const ch
                                const int *lengths, const int *formats, int result_format)
 {
     (void)formats;
-    (void)result_format;
     struct pg_message *message = new_message(PG_EXECUTE);
+    message->in_text = result_format == 0;
+    message->alone = !of(handle)->pipeline;
     snprintf(message->name, sizeof message->name, "%s", name);
     message->n = n;
     for (int i = 0; i < n; i++) {
-        char *copy = malloc((size_t)lengths[i] + 1);
+        const int length = lengths ? lengths[i] : (int)strlen(values[i]);
+        char *copy = malloc((size_t)length + 1);
         if (!copy)
             abort();
-        memcpy(copy, values[i], (size_t)lengths[i]);
-        message->args[i] = (struct pg_arg){copy, lengths[i]};
+        memcpy(copy, values[i], (size_t)length);
+        copy[length] = '\0';
+        message->args[i] = (struct pg_arg){copy, length};
     }
+    return send(of(handle), message);
+}
+
+/* Settings: without parameters. */
+int __wrap_PQsendQueryParams(PGconn *handle, const char *text, int n, const Oid *types,
+                             const char *const *values, const int *lengths, const int *formats,
+                             int result_format)
+{
+    (void)types;
+    (void)values;
+    (void)lengths;
+    (void)formats;
+    (void)result_format;
+    assert(n == 0);
+    struct pg_message *message = new_message(PG_EXECUTE);
+    message->sql = pg_sql(text);
+    message->in_text = true;
+    message->alone = !of(handle)->pipeline;
     return send(of(handle), message);
 }
 
@@ -281,7 +336,7 @@ char *__wrap_PQresultErrorField(const PGresult *result, int field);
 
 int __wrap_PQisBusy(PGconn *handle)
 {
-    return of(handle)->answers == NULL;
+    return of(handle)->answers == NULL && of(handle)->unanswered > 0;
 }
 
 int __wrap_PQconsumeInput(PGconn *handle)
@@ -300,6 +355,8 @@ PGresult *__wrap_PQgetResult(PGconn *handle)
     if (!conn->answers)
         conn->answers_end = &conn->answers;
     free(answer);
+    if (!result || PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+        conn->unanswered--;
     return result;
 }
 

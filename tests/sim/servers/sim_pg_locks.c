@@ -104,6 +104,12 @@ bool pg_wait_for(struct pg_backend *backend, int64_t xid)
     return backend->failure.code[0] == '\0' && !pg_is_dead(backend);
 }
 
+bool pg_row_is_locked(const struct pg_backend *backend, const char *table, int64_t row,
+                      enum pg_lock mode)
+{
+    return holder(table, row, mode, backend->xid) != 0;
+}
+
 bool pg_lock_row(struct pg_backend *backend, const char *table, int64_t row, enum pg_lock mode)
 {
     const int64_t xid = pg_backend_xid(backend);

@@ -13,7 +13,7 @@ enum {
     PG_XIDS_MAX = 1 << 16,
     PG_BACKENDS_MAX = 512,
     PG_FD_FIRST = 4000000,
-    PG_FDS_MAX = 4096
+    PG_FDS_MAX = 16384
 };
 
 /* -- sim_pg_rows.c ----------------------------------------------------------------------------- */
@@ -50,12 +50,15 @@ enum pg_kind {
     PG_LOCK,
     PG_UPDATE,
     PG_DELETE,
-    PG_INSERT
+    PG_INSERT,
+    PG_TAKE,     /* a row of a lock: UPDATE of what nobody has locked, or "made" */
+    PG_ADVISORY, /* an advisory lock that is waited for */
+    PG_END       /* of another session, which is waited for */
 };
 
 enum pg_lock { PG_KEY_SHARE, PG_NO_KEY_UPDATE, PG_FOR_UPDATE };
 
-/* A statement of db/postgres, and the statements of SQLite that it is run by. */
+/* A statement of db/postgres or lockkit, and the statements of SQLite that it is run by. */
 struct pg_sql {
     char *text;
     enum pg_kind kind;
@@ -73,6 +76,7 @@ struct pg_sql {
     sqlite3_stmt *result; /* RETURNING, of version ?91 */
     sqlite3_stmt *live;   /* the vid of the version of row ?90 that is seen */
     sqlite3_stmt *end;    /* version ?91 is no longer the last */
+    struct pg_sql *made;  /* TAKE: the INSERT, if read finds no row */
 };
 
 /* Kept for ever. Aborts if it is no statement that the model knows. */
@@ -89,8 +93,22 @@ struct pg_failure {
 void pg_locks_begin(void);
 /* False: failure says why: deadlock, timeout, end of the process. */
 bool pg_lock_row(struct pg_backend *backend, const char *table, int64_t rid, enum pg_lock mode);
+bool pg_row_is_locked(const struct pg_backend *backend, const char *table, int64_t row,
+                      enum pg_lock mode); /* by another */
 bool pg_wait_for(struct pg_backend *backend, int64_t xid);
 void pg_unlock_all(int64_t xid);
+
+/* -- sim_pg_advisory.c ------------------------------------------------------------------------- */
+
+void pg_advisory_begin(void);
+void pg_advisory_add_functions(sqlite3 *to);
+void pg_advisory_show(void); /* fills pg_locks */
+/* In the order of arrival. False: failure says why. */
+bool pg_advisory_lock(struct pg_backend *backend, int64_t id, bool of_transaction,
+                      int64_t patience_ms);
+void pg_advisory_end_transaction(const struct pg_backend *backend);
+void pg_advisory_end_session(const struct pg_backend *backend);
+int64_t pg_advisory_id(const char *key); /* hashtextextended(), which is another one there */
 
 /* -- sim_pg_run.c ------------------------------------------------------------------------------ */
 
@@ -122,6 +140,8 @@ struct pg_message {
     Oid types[PG_COLUMNS];
     struct pg_arg args[PG_COLUMNS];
     int n;
+    bool in_text; /* arguments and results, else binary */
+    bool alone;   /* not in a pipeline: a transaction of its own, outside of a block */
 };
 
 struct pg_answer {
@@ -136,8 +156,9 @@ struct pg_conn {
     bool broken;           /* the client gets nothing more than what is in answers */
     bool eof;              /* the server gets nothing more than what is in messages */
     ConnStatusType status;
-    int64_t ready_us; /* connecting until then */
-    char error[256];
+    int64_t ready_us;          /* connecting until then */
+    char error[256], name[64]; /* application_name */
+    int unanswered;
     struct pg_message *messages, **messages_end;
     struct pg_answer *answers, **answers_end;
     struct pg_backend *backend;
@@ -161,7 +182,7 @@ struct pg_backend {
     bool in_block, failed, snapshot_kept, tx_repeatable;
     int64_t xid; /* 0: none yet */
     struct pg_snapshot snapshot;
-    bool makes_schema;
+    bool makes_lock_tables;
     int schema_version;
     /* the statement */
     int64_t begun_us;
@@ -185,6 +206,7 @@ extern struct pg_server {
     uint32_t era;
     int64_t refuses_until_us, starts_until_us;
     int schema_version;       /* 0: no tables */
+    bool lock_tables;         /* of lockkit */
     struct pg_backend *setup; /* has the advisory lock */
 } pg_server;
 
@@ -192,6 +214,7 @@ extern struct pg_server {
 struct pg_backend *pg_server_connect(struct pg_conn *conn, struct pg_failure *failure);
 void pg_server_leave(struct pg_backend *backend);
 bool pg_server_terminate(int64_t pid); /* pg_terminate_backend() */
+struct pg_backend *pg_server_find(int64_t pid);
 
 /* -- sim_pg_client.c --------------------------------------------------------------------------- */
 

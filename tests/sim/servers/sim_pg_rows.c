@@ -29,6 +29,8 @@ static const struct {
     {"archives", PART_COLUMNS},
     {"carried", CARRIED_COLUMNS},
     {"carried_orders", CARRIED_ORDER_COLUMNS},
+    {"lockkit_locks", "key, token, until_ms, fence"},
+    {"lockkit_rows", "key, token"},
 };
 enum { TABLES_N = sizeof tables / sizeof tables[0] };
 
@@ -149,6 +151,13 @@ static void f_clock_us(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_int64(context, sim_wall_begin_us + sim_now_us());
 }
 
+static void f_clock_ms(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    (void)n;
+    (void)args;
+    sqlite3_result_int64(context, (sim_wall_begin_us + sim_now_us()) / 1000);
+}
+
 static void f_terminate(sqlite3_context *context, int n, sqlite3_value **args)
 {
     (void)n;
@@ -204,6 +213,8 @@ void pg_rows_begin(void)
     add_function("pg_backend_pid", 0, 0, f_backend_pid);
     add_function("clock_us", 0, 0, f_clock_us);
     add_function("pg_terminate_backend", 1, 0, f_terminate);
+    add_function("clock_ms", 0, 0, f_clock_ms);
+    pg_advisory_add_functions(rows.db);
     add_function("to_regclass", 1, 0, f_same);
     for (size_t i = 0; i < TABLES_N; i++) {
         const char *name = tables[i].name;
@@ -217,7 +228,25 @@ void pg_rows_begin(void)
     }
     run("CREATE TABLE seckill_schema (version)");
     run("CREATE TABLE pg_stat_activity (pid, backend_start_us, backend_xid)");
+    run("CREATE TABLE pg_database (oid, datname)");
+    run("INSERT INTO pg_database VALUES (1, current_database())");
+    run("CREATE TABLE pg_locks (locktype, objsubid, database, classid, objid, granted, pid, mode)");
+    run("CREATE TABLE stood (token)");
     run("CREATE TABLE asked (c1, c2, c3, n)");
+}
+
+size_t sim_pg_free_rows(void)
+{
+    const int64_t xid = pg_new_xid();
+    pg_set_xid_state(xid, XID_COMMITTED);
+    pg_look(NULL, NULL);
+    run("UPDATE lockkit_rows_v SET xmax = %lld WHERE seen(xmin) AND NOT seen(xmax) AND"
+        " token IN (SELECT token FROM stood)",
+        (long long)xid);
+    const size_t n = (size_t)sqlite3_changes(rows.db);
+    run("DELETE FROM stood");
+    run("INSERT INTO stood SELECT token FROM lockkit_rows");
+    return n;
 }
 
 void pg_rows_crash(void)

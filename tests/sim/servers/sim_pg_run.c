@@ -79,11 +79,16 @@ static struct pg_arg element_of(const struct pg_arg *arg, int element)
     }
 }
 
-static void bind_one(sqlite3_stmt *statement, int at, bool is_text, const struct pg_arg *arg)
+static void bind_one(sqlite3_stmt *statement, int at, bool is_text, bool binary,
+                     const struct pg_arg *arg)
 {
     uint64_t number;
     if (is_text) {
         sqlite3_bind_text(statement, at, arg->bytes, arg->length, SQLITE_TRANSIENT);
+        return;
+    }
+    if (!binary) {
+        sqlite3_bind_int64(statement, at, strtoll(arg->bytes, NULL, 10));
         return;
     }
     assert(arg->length == (int)sizeof number);
@@ -99,7 +104,7 @@ static void bind(const struct run *run, sqlite3_stmt *statement)
         const bool is_text = run->types[i] == OID_TEXTS || run->types[i] == OID_TEXT;
         struct pg_arg arg = is_array ? element_of(&run->args[i], run->element) : run->args[i];
         if (i < sqlite3_bind_parameter_count(statement))
-            bind_one(statement, i + 1, is_text, &arg);
+            bind_one(statement, i + 1, is_text, run->binary, &arg);
     }
 }
 
@@ -210,6 +215,7 @@ static int find(struct run *run, bool now, int64_t ret[ROWS_MAX][3])
 
 static void run_select(struct run *run)
 {
+    pg_advisory_show();
     look(run, false);
     bind(run, run->sql->read);
     ask(run, run->sql->read);
@@ -333,6 +339,59 @@ static void run_insert(struct run *run)
         write_version(run, row);
 }
 
+/* FOR UPDATE SKIP LOCKED, then the update; or the insert, where there is no row. */
+static void run_take(struct run *run)
+{
+    int64_t found[ROWS_MAX][3];
+    int n = find(run, false, found);
+    for (int i = 0; i < n; i++) {
+        bool newer;
+        if (pg_row_is_locked(run->backend, run->sql->table, found[i][1], run->sql->lock))
+            sim_count(SIM_PG_SKIPPED);
+        else if (lock(run, found[i][1], found[i][0], &newer))
+            write_version(run, found[i][1]);
+    }
+    look(run, false);
+    bind(run, run->sql->read);
+    const bool there = step(run, run->sql->read) == SQLITE_ROW;
+    sqlite3_reset(run->sql->read);
+    if (there || run->backend->failure.code[0])
+        return;
+    run->sql = run->sql->made;
+    run_insert(run);
+}
+
+static void give_number(struct run *run, int64_t number)
+{
+    char text[24];
+    int length = snprintf(text, sizeof text, "%lld", (long long)number);
+    if (!PQsetvalue(run->result, PQntuples(run->result), 0, text, length))
+        abort();
+}
+
+/* $1: the key, $2: how long in ms. */
+static void run_advisory(struct run *run)
+{
+    if (pg_advisory_lock(run->backend, pg_advisory_id(run->args[0].bytes),
+                         strstr(run->sql->text, "_xact_") != NULL,
+                         strtoll(run->args[1].bytes, NULL, 10)))
+        give_number(run, 0);
+}
+
+/* $1: the process, $2: whose it must be, $3: how long it is waited for, in ms. */
+static void run_end(struct run *run)
+{
+    const int64_t until_us = sim_now_us() + strtoll(run->args[2].bytes, NULL, 10) * 1000;
+    struct pg_backend *other = pg_server_find(strtoll(run->args[0].bytes, NULL, 10));
+    if (!other || strcmp(other->conn->name, run->args[1].bytes) != 0)
+        return;
+    sim_count(SIM_PG_LOCK_SETTLED);
+    pg_server_terminate(other->pid);
+    while (!other->ended && !pg_is_dead(run->backend) && sim_now_us() < until_us)
+        sim_wait(&other->ended, until_us);
+    give_number(run, other->ended);
+}
+
 /* The elements of the arguments, as rows of "asked". */
 static void fill_asked(struct run *run)
 {
@@ -374,6 +433,15 @@ static void run_rows(struct run *run)
              run->element++)
             run_insert(run);
         return;
+    case PG_TAKE:
+        run_take(run);
+        return;
+    case PG_ADVISORY:
+        run_advisory(run);
+        return;
+    case PG_END:
+        run_end(run);
+        return;
     default:
         abort();
     }
@@ -387,9 +455,11 @@ PGresult *pg_run_sql(struct pg_backend *backend, struct pg_sql *sql, const Oid *
     if (!backend->snapshot_kept || !backend->tx_repeatable)
         pg_take_snapshot(&backend->snapshot);
     backend->snapshot_kept = true;
-    const int columns = sql->read      ? sqlite3_column_count(sql->read)
-                        : sql->returns ? sqlite3_column_count(sql->result)
-                                       : 0;
+    const int columns = sql->kind == PG_ADVISORY || sql->kind == PG_END ? 1
+                        : sql->kind == PG_TAKE ? sqlite3_column_count(sql->result)
+                        : sql->read            ? sqlite3_column_count(sql->read)
+                        : sql->returns         ? sqlite3_column_count(sql->result)
+                                               : 0;
     run.result = pg_new_result(0, columns, binary);
     run_rows(&run);
     if (columns > 0)

@@ -17,6 +17,7 @@ void sim_pg_begin(void)
     memset(&pg_server, 0, sizeof pg_server);
     pg_rows_begin();
     pg_locks_begin();
+    pg_advisory_begin();
 }
 
 void sim_pg_faults(const struct sim_pg_faults *faults)
@@ -26,7 +27,7 @@ void sim_pg_faults(const struct sim_pg_faults *faults)
 
 /* -- processes --------------------------------------------------------------------------------- */
 
-static struct pg_backend *find(int64_t pid)
+struct pg_backend *pg_server_find(int64_t pid)
 {
     for (size_t i = 0; i < pg_server.n; i++)
         if (pg_server.backends[i]->pid == pid)
@@ -68,7 +69,7 @@ struct pg_backend *pg_server_connect(struct pg_conn *conn, struct pg_failure *fa
     backend->conn = conn;
     do
         backend->pid = 100 + sim_below(PIDS);
-    while (find(backend->pid));
+    while (pg_server_find(backend->pid));
     backend->start_us = sim_wall_begin_us + sim_now_us();
     backend->era = pg_server.era;
     show(backend);
@@ -87,6 +88,8 @@ void pg_server_leave(struct pg_backend *backend)
     pg_break(backend->conn);
     if (pg_is_dead(backend))
         return;
+    pg_advisory_end_session(backend);
+    sim_wake(&backend->ended, INT32_MAX);
     snprintf(sql, sizeof sql, "DELETE FROM pg_stat_activity WHERE pid = %lld",
              (long long)backend->pid);
     sqlite3_exec(pg_rows(), sql, NULL, NULL, NULL);
@@ -104,7 +107,7 @@ static void terminate(struct pg_backend *backend)
 
 bool pg_server_terminate(int64_t pid)
 {
-    struct pg_backend *backend = find(pid);
+    struct pg_backend *backend = pg_server_find(pid);
     if (!backend)
         return false;
     sim_count(SIM_PG_SETTLED);
@@ -141,6 +144,7 @@ static void crash(void)
     pg_server.setup = NULL;
     pg_rows_crash();
     pg_locks_begin();
+    pg_advisory_begin();
     sqlite3_exec(pg_rows(), "DELETE FROM pg_stat_activity", NULL, NULL, NULL);
     for (size_t i = 0; i < pg_server.n; i++)
         sim_wake(pg_server.backends[i], 1);

@@ -1,6 +1,7 @@
 /*
  * Takes the text of a statement apart, into statements of SQLite on versions of rows. It knows the
- * forms that db/postgres uses, and aborts at others. ?90 and ?91 are a row and a version of ours.
+ * forms that db/postgres and lockkit use, and aborts at others. ?90 and ?91 are a row and a version
+ * of ours.
  */
 #include "sim_pg_model.h"
 
@@ -63,7 +64,11 @@ static void translate(const char *text, char ret[SQL_MAX])
     replace_all(strcpy(ret, text), "(extract(epoch FROM backend_start) * 1000000)",
                 "backend_start_us");
     replace_all(ret, "(extract(epoch FROM clock_timestamp()) * 1000000)", "clock_us()");
+    replace_all(ret, "(extract(epoch FROM clock_timestamp()) * 1000)", "clock_ms()");
+    replace_all(ret, "lockkit.locks", "lockkit_locks");
+    replace_all(ret, "lockkit.rows", "lockkit_rows");
     replace_all(ret, "greatest(", "max(");
+    replace_all(ret, "least(", "min(");
     replace_all(ret, " = ANY (ARRAY(", " IN (SELECT * FROM (");
     for (const char *in = ret; *in;) {
         if (in[0] == ':' && in[1] == ':') { /* a type */
@@ -210,10 +215,11 @@ static void take_delete(struct pg_sql *sql, char *text)
 }
 
 /* INSERT INTO table [AS alias] (columns) VALUES (values) [ON CONFLICT DO NOTHING | ON CONFLICT
- * (key) DO UPDATE SET sets] [RETURNING columns]; or SELECT * FROM unnest(values) */
+ * (key) DO UPDATE SET sets [WHERE where]] [RETURNING columns]; or SELECT * FROM unnest(values) */
 static void take_insert(struct pg_sql *sql, char *text)
 {
     char *returning = cut_at(text, " RETURNING "), *sets = cut_at(text, " DO UPDATE SET ");
+    char *where = sets ? cut_at(sets, " WHERE ") : NULL;
     char *conflict = cut_at(text, " ON CONFLICT");
     char *many = cut_at(text, ") SELECT * FROM unnest("), *one = cut_at(text, ") VALUES (");
     char *values = many ? many : one, *columns = cut_at(text, " (");
@@ -254,7 +260,7 @@ static void take_insert(struct pg_sql *sql, char *text)
         unknown(sql->text);
     sql->do_update = true;
     sql->lock = strstr(sets, "id = excluded.id") ? PG_FOR_UPDATE : PG_NO_KEY_UPDATE;
-    sql->write = prepare_new_version(sql, sets, from, alias, "1");
+    sql->write = prepare_new_version(sql, sets, from, alias, where ? where : "1");
 }
 
 static bool take_lock(struct pg_sql *sql, char *text)
@@ -286,6 +292,67 @@ static void take_select(struct pg_sql *sql, char *text)
     take_versions(sql);
 }
 
+/* WITH free AS (SELECT key FROM table WHERE where FOR UPDATE SKIP LOCKED), taken AS (UPDATE table
+ * AS l SET sets FROM free WHERE l.key = free.key RETURNING fence), made AS (INSERT INTO table (...)
+ * SELECT values WHERE NOT EXISTS (...) ON CONFLICT (key) DO NOTHING RETURNING fence) SELECT ... */
+static void take_lock_row(struct pg_sql *sql, char *text)
+{
+    char insert[SQL_MAX];
+    char *made = cut_at(text, "made AS (  "), *sets = cut_at(text, " SET ");
+    char *where = cut_at(text, " WHERE "), *values = made ? cut_at(made, " SELECT ") : NULL;
+    if (!sets || !where || !values || !cut_at(where, " FOR UPDATE SKIP LOCKED") ||
+        !cut_at(sets, "  FROM free WHERE l.key = free.key RETURNING fence") ||
+        !cut_at(values, "  WHERE NOT EXISTS (SELECT 1 FROM lockkit_locks WHERE key = ?1)"))
+        unknown(sql->text);
+    sql->kind = PG_TAKE;
+    sql->lock = PG_FOR_UPDATE;
+    strcpy(sql->table, "lockkit_locks");
+    sql->find = prepare("SELECT vid, row FROM %s WHERE %s", sql->table, where);
+    sql->write = prepare_new_version(sql, sets, sql->table, sql->table, where);
+    sql->read = prepare("SELECT 1 FROM %s WHERE key = ?1", sql->table);
+    take_returning(sql, "fence");
+    snprintf(insert, sizeof insert, "%s VALUES (%s) ON CONFLICT (key) DO NOTHING RETURNING fence",
+             made, values);
+    sql->made = pg_sql(insert);
+}
+
+/* WITH standing AS (SELECT key, token FROM table WHERE key = $1 FOR UPDATE) UPDATE table AS l SET
+ * token = NULL FROM standing WHERE l.key = standing.key AND standing.token = $2 RETURNING what */
+static void take_release(struct pg_sql *sql, char *text)
+{
+    char *returning = cut_at(text, " RETURNING ");
+    if (!returning || !strstr(text, "WHERE key = ?1 FOR UPDATE) UPDATE lockkit_locks AS l SET token"
+                                    " = NULL FROM standing WHERE l.key = standing.key AND"
+                                    " standing.token = ?2"))
+        unknown(sql->text);
+    char sets[] = "token = NULL";
+    sql->kind = PG_UPDATE;
+    sql->lock = PG_FOR_UPDATE;
+    strcpy(sql->table, "lockkit_locks");
+    sql->find = prepare("SELECT vid, row FROM %s WHERE key = ?1", sql->table);
+    sql->write = prepare_new_version(sql, sets, sql->table, sql->table, "token = ?2");
+    take_returning(sql, returning);
+}
+
+/* lockkit's. False: it is none of them. */
+static bool take_lockkits(struct pg_sql *sql, char *text)
+{
+    if (begins(text, "WITH free AS ("))
+        take_lock_row(sql, text);
+    else if (begins(text, "WITH standing AS ("))
+        take_release(sql, text);
+    else if (begins(text, "SELECT pg_advisory_lock(") ||
+             begins(text, "SELECT pg_advisory_xact_lock(hash"))
+        sql->kind = PG_ADVISORY;
+    else if (begins(text, "SELECT pg_terminate_backend(pid, ?3)"))
+        sql->kind = PG_END;
+    else if (begins(text, "SELECT nextval(") || begins(text, "SELECT pg_advisory_unlock("))
+        take_select(sql, text);
+    else if (!begins(text, "SELECT pg_advisory_xact_lock("))
+        return false;
+    return true;
+}
+
 /* The simulation never runs these: they are prepared only. */
 static bool is_foreign(const char *text)
 {
@@ -309,6 +376,9 @@ struct pg_sql *pg_sql(const char *text)
     if (!sql || strlen(text) >= SQL_MAX || !(sql->text = strdup(text)))
         abort();
     translate(text, copy);
+    statements[i] = sql;
+    if (take_lockkits(sql, copy))
+        return sql;
     if ((begins(copy, "SELECT ") && !is_foreign(copy)) || begins(copy, "WITH "))
         take_select(sql, copy);
     else if (begins(copy, "UPDATE "))
@@ -317,5 +387,5 @@ struct pg_sql *pg_sql(const char *text)
         take_delete(sql, copy);
     else if (begins(copy, "INSERT INTO ") && !begins(copy, "INSERT INTO seckill_schema"))
         take_insert(sql, copy);
-    return statements[i] = sql;
+    return sql;
 }
