@@ -356,7 +356,8 @@ static bool take_lockkits(struct pg_sql *sql, char *text)
 /* The simulation never runs these: they are prepared only. */
 static bool is_foreign(const char *text)
 {
-    static const char *const words[] = {"set_config(", "pg_current_snapshot(", "txid"};
+    static const char *const words[] = {"set_config(", "pg_current_snapshot(", "txid",
+                                        "pg_prepared_xacts"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(text, words[i]))
             return true;
@@ -378,6 +379,8 @@ struct pg_sql *pg_sql(const char *text)
     translate(text, copy);
     statements[i] = sql;
     if (take_lockkits(sql, copy))
+        return sql;
+    if (begins(copy, "WITH gone AS (DELETE ")) /* of an archive */
         return sql;
     if ((begins(copy, "SELECT ") && !is_foreign(copy)) || begins(copy, "WITH "))
         take_select(sql, copy);
