@@ -131,7 +131,7 @@ static int show_order(void *arg, const void *row)
 static db_status walk_through(db_reader *reader, struct walk *walk, enum db_list list,
                               int (*show)(void *arg, const void *row))
 {
-    db_status status;
+    db_status status = DB_OK;
     do {
         const struct value args[] = {list == LIST_PARTS ? VALUE_INT(walk->last_part)
                                                         : VALUE_TEXT(walk->last),
