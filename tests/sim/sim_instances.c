@@ -161,6 +161,7 @@ void sim_instance_start(struct sim_instance *instance)
 void sim_instance_kill(struct sim_instance *instance)
 {
     sim_tell("i%d is killed", instance->number);
+    instance->starts++; /* a supervisor that has not started it yet is not to, either */
     end_process(instance);
 }
 

@@ -44,10 +44,6 @@ static const struct {
      " (PARTITION BY resource, epoch, guard ORDER BY id) AS f FROM ledger WHERE fence > 0)"
      " WHERE f > fence",
      true},
-    {"one fence was given to two instances",
-     "SELECT resource || ' fence ' || fence FROM ledger WHERE fence > 0"
-     " GROUP BY resource, epoch, guard, fence HAVING count(DISTINCT instance) > 1",
-     true},
     {"stock and ledger differ",
      "SELECT id || ': ' || stock || ', should be ' || s FROM (SELECT i.id, i.stock, "
      "i.initial_stock +"

@@ -16,7 +16,7 @@ enum sim_state { SIM_DOWN, SIM_STARTING, SIM_UP, SIM_STOPPING, SIM_CLOSING };
 struct sim_instance {
     int number, group; /* a group for each of its lives */
     uint32_t life;     /* rises with each start and each end */
-    uint32_t starts;   /* by sim_instance_start() */
+    uint32_t starts;   /* rises with sim_instance_start() and sim_instance_kill() */
     enum sim_state state;
     bool stop;       /* asked to */
     bool supervised; /* it is running, or will soon */
