@@ -4,8 +4,17 @@
 
 #include "lockkit.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+/* How many times slower than without a sanitizer a command may be. clang names its features. */
+#if defined(__SANITIZE_THREAD__)
 enum { OUTAGE_SLOWNESS = 4 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { OUTAGE_SLOWNESS = 2 };
+#elif defined(__has_feature)
+enum {
+    OUTAGE_SLOWNESS = __has_feature(thread_sanitizer)    ? 4
+                      : __has_feature(address_sanitizer) ? 2
+                                                         : 1
+};
 #else
 enum { OUTAGE_SLOWNESS = 1 };
 #endif
