@@ -141,7 +141,7 @@ site: all ## the museum, from make lab and make demo: build/site/index.html
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk
-CHECKED := OPT='-O1 -g1' # what a sanitizer needs for its stacks; it builds in two thirds of the time
+CHECKED := -g1 # of what a debugger can show, enough for a sanitizer's stacks
 programs: deps-build deps-test # builds what "make test" runs
 	$(Q)$(SUB) $(BINS) $(TESTS)
 run_tests = $(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(1)
@@ -153,12 +153,12 @@ conformance: deps-build deps-test ## tests each guard against each claim, the st
 	$(call run_tests,$(CONFORMANCE) $(STORE_CLAIMS)) && tests/conformance_table.sh $(CONFORMANCE) && \
 	    tests/store_table.sh $(STORE_CLAIMS)
 check-asan: deps-lint ## the tests with address and undefined behaviour checks, as CI runs them
-	$(Q)$(MAKE) --no-print-directory $(or $(DO),test) $(CHECKED) SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory $(or $(DO),test) OPT='-O1 $(CHECKED)' SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
 check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone
-	$(Q)$(MAKE) --no-print-directory test $(CHECKED) SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test OPT='-O1 $(CHECKED)' SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
 check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
-	    $(MAKE) --no-print-directory $(or $(DO),test) $(CHECKED) SAN=thread B=$(B)/tsan SUITE=tsan
+	    $(MAKE) --no-print-directory $(or $(DO),test) OPT='-O2 $(CHECKED)' SAN=thread B=$(B)/tsan SUITE=tsan
 coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET='app/section db'; SHOW=FILE lists gaps
 	-$(Q)CFLAGS='--coverage -fprofile-update=atomic -include tests/measure/coverage.h' LDFLAGS=--coverage \
 	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
