@@ -64,8 +64,11 @@ const char *db_carried_add(db_carried *carried, const db_ledger_row *row)
         return wrong;
     next.epoch = row->epoch;
     next.version_before = row->version_before;
-    next.last_id = row->id;
-    memcpy(next.hash, row->hash, sizeof next.hash);
+    /* Rows of a shop's side have no lock, so PostgreSQL's ids are not in the order of the feed. */
+    if (!of_shop || row->id > carried->last_id) {
+        next.last_id = row->id;
+        memcpy(next.hash, row->hash, sizeof next.hash);
+    }
     next.n++;
     *carried = next;
     return NULL;

@@ -56,8 +56,9 @@ const char sqlite_keeps_rows_sql[] = CREATE_KEEPS_ROWS;
 /* The transaction that has recorded a part may delete the rows of that part. */
 #define POSTGRES_KEEPS_ROWS                                                                        \
     "CREATE FUNCTION ledger_moves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"                  \
-    " IF EXISTS (SELECT 1 FROM archives WHERE txid = pg_current_xact_id() AND"                     \
-    " (last_transaction, last_id) >= (OLD.txid::text::bigint, OLD.id)) THEN RETURN OLD; END IF;"   \
+    " IF (SELECT txid = pg_current_xact_id() AND"                                                  \
+    " (last_transaction, last_id) >= (OLD.txid::text::bigint, OLD.id)"                             \
+    " FROM archives ORDER BY part DESC LIMIT 1) THEN RETURN OLD; END IF;"                          \
     " RAISE EXCEPTION '" APPEND_ONLY "'; END $$;"                                                  \
     "CREATE TRIGGER " SCHEMA_KEEPS_ROWS " BEFORE DELETE ON ledger"                                 \
     " FOR EACH ROW EXECUTE FUNCTION ledger_moves();"

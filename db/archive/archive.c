@@ -8,21 +8,23 @@
 
 enum { PART_ROWS = 1000 }; /* of a part; more if legs are further apart */
 
+/* Clocks differ by less. A row that is dated further ahead is dated wrongly. */
+#define DAY_US INT64_C(86400000000)
+
 struct move {
     struct archive_file file;
     db *store;
     db_reader *reader;
-    int64_t before_us, now_us;
+    int64_t before_us;
     db_archive_part last; /* that the store has; part 0: none */
     db_archive_part next; /* that is made */
     archive_moved *ret;
     db_error *error;
     /* of the part that is made */
     int64_t seq, n, limit;
-    bool closed_end;    /* no further row of these months comes next */
-    bool feed_end;      /* nor any row at all */
-    bool waits;         /* the feed shows further rows once a transaction has ended */
-    db_ledger_row open; /* the first row that is not of these months, if there is one */
+    bool closed_end; /* no further row of these months comes next */
+    bool feed_end;   /* nor any row at all */
+    bool waits;      /* the feed shows further rows once a transaction has ended */
 };
 
 static db_status give_file_error(struct move *move)
@@ -32,6 +34,13 @@ static db_status give_file_error(struct move *move)
 
 /* -- step 1: the rows in the file -------------------------------------------------------------- */
 
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
 static int take_row(void *arg, const db_ledger_row *row)
 {
     static const char sql[] = "INSERT INTO ledger (seq, part, " LEDGER_COLUMNS
@@ -39,9 +48,8 @@ static int take_row(void *arg, const db_ledger_row *row)
     struct move *move = arg;
     struct value values[ROW_COLUMNS_MAX + 2] = {VALUE_INT(move->seq + 1),
                                                 VALUE_INT(move->next.part)};
-    if (row->at_us >= move->before_us && row->at_us <= move->now_us) {
+    if (row->at_us >= move->before_us && row->at_us <= now_us() + DAY_US) {
         move->closed_end = true;
-        move->open = *row;
         return 1;
     }
     const size_t n = 2 + row_values(&row_types[TABLE_LEDGER], row, values + 2);
@@ -366,9 +374,30 @@ static db_status finish_earlier(struct move *move, const db_archive_part *part)
     if (replay.n > 0 || !replay.same)
         return foreign(move, "its newest part does not have the rows that this store would move; "
                              "it belongs to another store, or to another copy of it");
+    if (archive_flush(&move->file) != DB_OK)
+        return give_file_error(move);
     move->next = *part;
     status = finish_part(move);
     move->ret->finished += status == DB_OK;
+    return status;
+}
+
+/* The parts that the file has and the store has not: one of a process that was killed, or more
+ * after the store was put back from a copy. */
+static db_status finish_all_earlier(struct move *move, int64_t newest)
+{
+    db_status status = DB_OK;
+    while (status == DB_OK && move->last.part < newest) {
+        struct compare compare = {.move = move, .mine = {.part = 0}};
+        archive_rows(&move->file, &row_types[TABLE_PARTS],
+                     "SELECT " PART_COLUMNS " FROM parts WHERE part = ?1",
+                     &VALUE_INT(move->last.part + 1), 1, take_part, &compare);
+        if (move->file.error.status != DB_OK)
+            return give_file_error(move);
+        if (compare.mine.part == 0)
+            return foreign(move, "it lacks a part: the file is damaged");
+        status = finish_earlier(move, &compare.mine);
+    }
     return status;
 }
 
@@ -389,9 +418,9 @@ static db_status join(struct move *move)
                        "has them all");
     if ((status = check_last(move, &same)) != DB_OK)
         return status;
-    if (!same || newest.part > move->last.part + 1)
+    if (!same)
         return foreign(move, "an archive of another store, or of another copy of this one");
-    return newest.part > move->last.part ? finish_earlier(move, &newest) : DB_OK;
+    return finish_all_earlier(move, newest.part);
 }
 
 static db_status move_all(struct move *move)
@@ -409,12 +438,9 @@ static db_status move_all(struct move *move)
 db_status archive_move(const db_options *options, int64_t before_us, const char *path,
                        archive_moved *ret, db_error *error)
 {
-    struct timespec now;
     struct move move = {.before_us = before_us, .ret = ret, .error = error};
     db_options existing = *options;
     *ret = (archive_moved){.rows = 0};
-    clock_gettime(CLOCK_REALTIME, &now);
-    move.now_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
     existing.existing = true;
     db_status status = db_open(&existing, &move.store, error);
     if (status == DB_OK)

@@ -11,8 +11,8 @@
  *      and its folder are flushed.
  *   2. One transaction of the store records the part, stores what is carried, and deletes the rows.
  *
- * If the file has one part more than the store, step 2 is missing. The next call compares the part
- * with the rows of the store, then does step 2.
+ * If the file has parts that the store has not, step 2 is missing. The next call compares them with
+ * the rows of the store, flushes the file, then does step 2 of each.
  */
 #ifndef ARCHIVE_H
 #define ARCHIVE_H
@@ -26,8 +26,9 @@ typedef struct archive_moved {
 } archive_moved;
 
 /* Moves the rows from before this time, in the order of the feed, to the file, which is made with
- * mode 0600 if there is none. A row that is dated in the future is taken for one of its neighbours'
- * time. The newest row stays. options: of a store that exists; its url and shared_file.
+ * mode 0600 if there is none. A row that is dated in the future, by more than a day, is taken for
+ * one of its neighbours' time. The newest row stays. options: of a store that exists; its url and
+ * shared_file.
  *
  * Only what is sound is moved: rows whose chain, versions and legs follow. DB_INVALID: the file is
  * no archive of this store, or lacks a part of it; the store has rows that are not sound, or none

@@ -156,7 +156,7 @@ static db_status flush(struct archive_file *file, const char *path, int flags)
     return file->error.status;
 }
 
-static db_status flush_all(struct archive_file *file)
+db_status archive_flush(struct archive_file *file)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", file->path);
@@ -168,7 +168,7 @@ static db_status flush_all(struct archive_file *file)
 db_status archive_commit(struct archive_file *file)
 {
     archive_run(file, "COMMIT", NULL, 0);
-    return file->error.status == DB_OK ? flush_all(file) : file->error.status;
+    return file->error.status == DB_OK ? archive_flush(file) : file->error.status;
 }
 
 /* SQLite would make it readable to others. */
@@ -202,7 +202,7 @@ static db_status check(struct archive_file *file, bool write)
     int code = sqlite3_exec(file->handle, tables, NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_exec(file->handle, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? flush_all(file) : fail_in_sqlite(file, code);
+    return code == SQLITE_OK ? archive_flush(file) : fail_in_sqlite(file, code);
 }
 
 /* What holds a commit of the file is its rollback journal, which is flushed, too. */

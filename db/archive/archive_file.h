@@ -29,6 +29,8 @@ db_status archive_number(struct archive_file *file, const char *sql, const struc
                          size_t n, int64_t *ret);
 /* Commits, and flushes the file and its folder. */
 db_status archive_commit(struct archive_file *file);
+/* Flushes the file and its folder: what was committed by a process that was killed may not be. */
+db_status archive_flush(struct archive_file *file);
 
 /* Movements of money, as AUDIT_MONEY_SQL (audit_sql.h) has them. */
 #define ARCHIVE_IS_MONEY                                                                           \
