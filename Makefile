@@ -141,9 +141,6 @@ site: all ## the museum, from make lab and make demo: build/site/index.html
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk
-CHECKED := -g1 # of what a debugger can show, enough for a sanitizer's stacks
-programs: deps-build deps-test # builds what "make test" runs
-	$(Q)$(SUB) $(BINS) $(TESTS)
 run_tests = $(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(1)
 test: deps-build deps-test ## all tests on real servers; TEST_FULL=1: the long sizes
 	$(Q)$(SUB) $(BINS) $(TESTS)
@@ -153,12 +150,12 @@ conformance: deps-build deps-test ## tests each guard against each claim, the st
 	$(call run_tests,$(CONFORMANCE) $(STORE_CLAIMS)) && tests/conformance_table.sh $(CONFORMANCE) && \
 	    tests/store_table.sh $(STORE_CLAIMS)
 check-asan: deps-lint ## the tests with address and undefined behaviour checks, as CI runs them
-	$(Q)$(MAKE) --no-print-directory $(or $(DO),test) OPT='-O1 $(CHECKED)' SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test OPT='-O1 -g1' SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
 check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone
-	$(Q)$(MAKE) --no-print-directory test OPT='-O1 $(CHECKED)' SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test OPT='-O1 -g1' SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
 check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
-	    $(MAKE) --no-print-directory $(or $(DO),test) OPT='-O2 $(CHECKED)' SAN=thread B=$(B)/tsan SUITE=tsan
+	    $(MAKE) --no-print-directory test OPT='-O2 -g1' SAN=thread B=$(B)/tsan SUITE=tsan
 coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET='app/section db'; SHOW=FILE lists gaps
 	-$(Q)CFLAGS='--coverage -fprofile-update=atomic -include tests/measure/coverage.h' LDFLAGS=--coverage \
 	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
@@ -206,5 +203,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins programs demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
+.PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
         lint format install uninstall clean help deps-build deps-test deps-lint deps-bench
