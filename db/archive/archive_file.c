@@ -171,6 +171,17 @@ db_status archive_commit(struct archive_file *file)
     return file->error.status == DB_OK ? archive_flush(file) : file->error.status;
 }
 
+/* A SQLite store has such files beside it. */
+static bool is_beside_a_store(const char *path)
+{
+    static const char *const ends[] = {"-lock", "-wal", "-shm", "-journal"};
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (length >= strlen(ends[i]) && strcmp(path + length - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
+}
+
 /* SQLite would make it readable to others. */
 static db_status make(struct archive_file *file)
 {
@@ -211,6 +222,8 @@ db_status archive_open(struct archive_file *file, const char *path, bool write)
     *file = (struct archive_file){.path = path};
     if (path[0] == '\0' || strlen(path) >= PATH_MAX - sizeof "-journal")
         return fail(file, DB_INVALID, "give the name of the archive file");
+    if (is_beside_a_store(path))
+        return fail(file, DB_INVALID, "a store has a file of such a name beside it; give another");
     if (write && make(file) != DB_OK)
         return file->error.status;
     /* To write, too, when it is only read: a killed process may have left its journal. */

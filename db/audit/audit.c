@@ -146,6 +146,12 @@ static bool version_fits(const struct audit *audit)
                                    : audit->any && audit->head.version == newest;
 }
 
+/* No row of this epoch has come since those that were moved. */
+static bool rests_on_carried(const struct audit *audit)
+{
+    return !audit->first_is_kept && audit->step.rows == 1;
+}
+
 void audit_finish(struct audit *audit, int64_t duplicates)
 {
     db_audit_row *row = &audit->row;
@@ -154,6 +160,8 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     row->lost_amount = clamp(lost < 0 ? -lost : lost);
     row->duplicates = duplicates;
     if (!version_fits(audit))
+        row->broken++;
+    if (rests_on_carried(audit) && audit->step.after[0] != row->current)
         row->broken++;
     if (!audit->head.missing && !audit_chain_ends(&audit->chain, audit->head.chain))
         row->unchained++;

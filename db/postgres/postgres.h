@@ -297,7 +297,10 @@ db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t 
 db_status pg_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n);
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
-/* postgres_audit.c: reads in the connection's snapshot. */
+/* postgres_audit.c. Statements of this transaction may read the whole ledger, so their time limits
+ * are longer. Returns the usual answer_ms of the session, to be set again. */
+int64_t session_take_longer(struct session *session);
+/* Reads in the connection's snapshot. */
 db_status session_read_money(struct session *session, const db_reader *asks,
                              int (*each)(void *arg, const db_ledger_row *row), void *arg);
 db_status session_read_unpaid(struct session *session, const db_reader *asks, int64_t *ret);

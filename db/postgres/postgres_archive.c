@@ -28,7 +28,10 @@ db_status pg_move_part(db_tx *tx, const db_archive_part *part)
         status = tx_write(tx, SQL_INSERT_PART, values, n, true);
     if (status == DB_REFUSED)
         return DB_CONFLICT;
-    if (status == DB_OK)
+    if (status == DB_OK) { /* the books of years, if their legs are that far apart */
+        const int64_t answer_ms = session_take_longer(session);
         status = session_read_number(session, SQL_DELETE_PART, last, VALUE_COUNT(last), &deleted);
+        session->answer_ms = answer_ms;
+    }
     return status == DB_OK && deleted != part->n ? DB_CONFLICT : status;
 }

@@ -217,6 +217,24 @@ static inline void expect_sound(struct fixture *fixture)
         fail_msg("%s", proof.first);
 }
 
+/* As a kill between the two steps leaves it: a part is in the file, and its rows are in the store.
+ */
+static inline void stop_between_steps(struct fixture *fixture, int64_t before_us)
+{
+    archive_moved moved;
+    db_error error = {.message = ""};
+    fixture_sql(fixture, pg_server
+                             ? "ALTER TABLE carried_orders ADD CONSTRAINT full_up CHECK (delta = 0)"
+                             : "CREATE TRIGGER full_up BEFORE INSERT ON carried_orders BEGIN"
+                               " SELECT RAISE(ABORT, 'full'); END");
+    assert_int_not_equal(DB_OK, move(fixture, before_us, &moved, &error));
+    assert_non_null(strstr(error.message, "is in the archive, and not yet out of the store"));
+    assert_int_equal(0, moved.rows);
+    fixture_sql(fixture, pg_server ? "ALTER TABLE carried_orders DROP CONSTRAINT full_up"
+                                   : "DROP TRIGGER full_up");
+    fixture_open(fixture, NULL);
+}
+
 static inline int64_t rows_in(struct fixture *fixture)
 {
     return fixture_sql_int(fixture, "SELECT count(*) FROM ledger");

@@ -2,6 +2,7 @@
  * the same values. On both engines. test_migrate_ledger is about the ledger.
  * e2e/test_kill_every_migration kills the command at its system calls. */
 #include "migrate_rig.h"
+#include "schema_text.h"
 
 static void it_is_refused_at_start_with_the_command_to_run(void **state)
 {
@@ -16,50 +17,17 @@ static void it_is_refused_at_start_with_the_command_to_run(void **state)
 
 /* -- tables ----------------------------------------------------------------------------------- */
 
-/* All there is to say about the tables, as one text. */
-static char *describe(struct fixture *fixture)
-{
-    if (old->postgres)
-        return pg_value(
-            fixture->url,
-            "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT concat_ws(' ', relname,"
-            " attname, attnum, format_type(atttypid, atttypmod), attnotnull, attidentity,"
-            " attcollation, reloptions, pg_get_expr(adbin, adrelid)) AS line FROM pg_attribute"
-            " JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid"
-            " AND adnum = attnum WHERE relnamespace = current_schema()::regnamespace AND"
-            " attnum > 0 AND relkind IN ('r', 'i', 'S')"
-            " UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
-            " UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname,"
-            " pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace ="
-            " current_schema()::regnamespace UNION ALL SELECT pg_get_triggerdef(oid)"
-            " FROM pg_trigger) AS lines");
-    sqlite3 *handle;
-    sqlite3_stmt *statement;
-    assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
-    assert_int_equal(SQLITE_OK,
-                     sqlite3_prepare_v2(handle,
-                                        "SELECT group_concat(type || name || tbl_name || ' ' ||"
-                                        " coalesce(sql, ''), char(10)) FROM"
-                                        " (SELECT * FROM sqlite_schema ORDER BY name)",
-                                        -1, &statement, NULL));
-    assert_int_equal(SQLITE_ROW, sqlite3_step(statement));
-    char *text = strdup((const char *)sqlite3_column_text(statement, 0));
-    sqlite3_finalize(statement);
-    sqlite3_close(handle);
-    return text;
-}
-
 static void its_tables_are_those_of_a_new_store(void **state)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
     migrate(fixture);
-    char *migrated = describe(fixture);
+    char *migrated = schema_text(fixture);
     fixture_remove(fixture);
     *fixture = fixture_folder(); /* empties the database, too */
     fixture_open(fixture, NULL);
     fixture_close(fixture);
-    char *fresh = describe(fixture);
+    char *fresh = schema_text(fixture);
     assert_true(strlen(fresh) > 1000);
     assert_string_equal(migrated, fresh);
     free(migrated);

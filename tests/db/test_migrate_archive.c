@@ -2,6 +2,7 @@
  */
 #include "fixture.h"
 #include "schema.h"
+#include "schema_text.h"
 #include "upkeep.h"
 
 static const char sqlite_3[] =
@@ -18,37 +19,6 @@ static const char postgres_3[] =
     " FOR EACH ROW EXECUTE FUNCTION ledger_refuses();"
     "UPDATE seckill_schema SET version = 3";
 
-/* What the tables, indexes and triggers are, as one text. */
-static char *describe(struct fixture *fixture)
-{
-    if (pg_server)
-        return pg_value(
-            fixture->url,
-            "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT concat_ws(' ', relname,"
-            " attname, attnum, format_type(atttypid, atttypmod), attnotnull, attcollation,"
-            " pg_get_expr(adbin, adrelid)) AS line FROM pg_attribute JOIN pg_class c"
-            " ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum"
-            " WHERE relnamespace = current_schema()::regnamespace AND attnum > 0"
-            " UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
-            " UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger"
-            " UNION ALL SELECT proname || prosrc FROM pg_proc"
-            " WHERE pronamespace = current_schema()::regnamespace) AS lines");
-    sqlite3 *handle;
-    sqlite3_stmt *statement;
-    assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
-    assert_int_equal(SQLITE_OK,
-                     sqlite3_prepare_v2(handle,
-                                        "SELECT group_concat(type || name || coalesce(sql, ''),"
-                                        " char(10)) FROM (SELECT * FROM sqlite_schema"
-                                        " ORDER BY name)",
-                                        -1, &statement, NULL));
-    assert_int_equal(SQLITE_ROW, sqlite3_step(statement));
-    char *text = strdup((const char *)sqlite3_column_text(statement, 0));
-    sqlite3_finalize(statement);
-    sqlite3_close(handle);
-    return text;
-}
-
 /* A store of version 3 with rows. Returns how a new one is described. */
 static char *make_version_3(struct fixture *fixture)
 {
@@ -56,7 +26,7 @@ static char *make_version_3(struct fixture *fixture)
     fixture_account(fixture, "a", 100);
     fixture_account(fixture, "a", 90);
     fixture_close(fixture);
-    char *text = describe(fixture);
+    char *text = schema_text(fixture);
     fixture_sql(fixture, pg_server ? postgres_3 : sqlite_3);
     return text;
 }
@@ -80,7 +50,7 @@ static void its_tables_are_those_of_a_new_store(void **state)
     assert_int_equal(DB_INVALID, db_open(&options, &store, &error));
     assert_non_null(strstr(error.message, "seckilld migrate"));
     migrate(*state);
-    char *migrated = describe(*state);
+    char *migrated = schema_text(*state);
     assert_string_equal(fresh, migrated);
     free(fresh);
     free(migrated);
