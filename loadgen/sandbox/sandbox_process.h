@@ -106,6 +106,8 @@ bool sandbox_redis_answers(const struct sandbox_server *server);
 struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command);
 /* The connection for it, logged in, with limit_ms for each command. NULL: it failed. */
 struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, int limit_ms);
+/* Logs in. NULL: that failed, or the connection had; it is freed. */
+struct redisContext *sandbox_redis_login(struct redisContext *context);
 
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */

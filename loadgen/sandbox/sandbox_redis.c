@@ -128,8 +128,15 @@ struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, 
 {
     struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
     redisContext *context = redisConnectUnixWithTimeout(server->socket, limit);
+    if (context != NULL && context->err == 0)
+        redisSetTimeout(context, limit);
+    return sandbox_redis_login(context);
+}
+
+struct redisContext *sandbox_redis_login(struct redisContext *context)
+{
     redisReply *reply = NULL;
-    if (context != NULL && context->err == 0 && redisSetTimeout(context, limit) == REDIS_OK)
+    if (context != NULL && context->err == 0)
         reply = redisCommand(context, "AUTH %s", sandbox_password());
     bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);

@@ -1,5 +1,6 @@
 #include "redis.h"
 #include "process.h"
+#include "sandbox_process.h"
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -12,17 +13,7 @@ struct redis_watch {
 
 struct redisContext *redis_connect(int port)
 {
-    redisContext *context = redisConnect("127.0.0.1", port);
-    redisReply *reply = NULL;
-    if (context != NULL && context->err == 0)
-        reply = redisCommand(context, "AUTH %s", sandbox_password());
-    bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-    freeReplyObject(reply);
-    if (good)
-        return context;
-    if (context != NULL)
-        redisFree(context);
-    return NULL;
+    return sandbox_redis_login(redisConnect("127.0.0.1", port));
 }
 
 int64_t redis_do(const struct sandbox_server *redis, const char *format, ...)
