@@ -1,9 +1,7 @@
 /* The server of a class, over real sockets: what it serves, what it refuses, and that nobody who is
  * slow or silent holds others. */
 #include "classroom.h"
-#include "lan.h"
 #include "process.h"
-#include "qr_svg.h"
 #include "raw_http.h"
 #include "room.h"
 
@@ -429,33 +427,6 @@ static void the_code_is_that_of_the_class(void **state)
     QRcode_free(code);
 }
 
-static void a_text_that_no_code_holds_has_no_picture(void **state)
-{
-    static char text[8000];
-    (void)state;
-    memset(text, 'x', sizeof text - 1);
-    assert_null(qr_svg(text));
-}
-
-static void an_address_is_told_or_refused(void **state)
-{
-    static const char *const wrong[] = {
-        "",        ":80",  "a b:80", "host:",    "host:x", "host:70000",
-        "host:-1", "[::1", "[::1]x", "host:1:2", "[]:80"};
-    struct lan_address address;
-    char message[LAN_MESSAGE_MAX], text[300];
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(lan_choose(wrong[i], &address, message), -1);
-    assert_int_equal(lan_choose("[fd00::2]:80", &address, message), 0);
-    lan_text(&address, false, text, sizeof text);
-    assert_string_equal(text, "[fd00::2]:80");
-    lan_text(&address, true, text, sizeof text);
-    assert_string_equal(text, "[fd00::2]");
-    assert_int_equal(lan_choose("192.0.2.2", &address, message), 0);
-    assert_int_equal(address.port, LAN_DEFAULT_PORT);
-}
-
 static void a_folder_without_a_site_and_a_taken_port_are_refused_with_a_reason(void **state)
 {
     char message[CLASSROOM_MESSAGE_MAX];
@@ -489,8 +460,6 @@ int main(void)
         IN_CLASS(it_ends_while_phones_wait),
         IN_CLASS(the_code_is_that_of_the_class),
         IN_CLASS(a_folder_without_a_site_and_a_taken_port_are_refused_with_a_reason),
-        cmocka_unit_test(a_text_that_no_code_holds_has_no_picture),
-        cmocka_unit_test(an_address_is_told_or_refused),
     };
     return cmocka_run_group_tests(tests, make_site, remove_site);
 }
