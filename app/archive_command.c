@@ -67,8 +67,9 @@ int archive_command(const struct config *config, const struct upkeep_arguments *
         return USAGE;
     const db_status status = archive_move(&options, before_us, arguments->file, &moved, &error);
     if (moved.finished > 0)
-        printf("%s: a part that an earlier run had written is out of the store now\n",
-               arguments->file);
+        printf("%s: parts that an earlier run had written, and are out of the store now: %" PRId64
+               "\n",
+               arguments->file, moved.finished);
     if (moved.rows > 0)
         printf("%s: %" PRId64 " rows from before %s moved\n", arguments->file, moved.rows,
                arguments->before);
