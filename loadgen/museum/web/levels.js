@@ -235,8 +235,10 @@ Museum.levels = (() => {
   function start() {
     const sections = [...document.querySelectorAll('.level')];
     sections.forEach(open);
+    let scrolled = false; // else a level comes to the middle because the page is laid out: what was chosen stands
+    addEventListener('scroll', () => { scrolled = true; }, { passive: true });
     const seen = new IntersectionObserver((entries) => entries.forEach(({ isIntersecting, target }) => {
-      if (isIntersecting && games.has(target.id)) choose(games.get(target.id));
+      if (isIntersecting && games.has(target.id) && (scrolled || !current)) choose(games.get(target.id));
     }), { rootMargin: '-40% 0px -40% 0px' });
     sections.forEach((section) => seen.observe(section));
     addEventListener('keydown', onKey);
