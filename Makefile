@@ -6,7 +6,8 @@
 #   WITHOUT=zookeeper  programs and library without that client (not the tests)
 #   LAB=0              the service without the hazard lab
 #   NDEBUG=1           lockkit without its assertions
-#   JOBS, TEST_JOBS    compilers and test programs at a time, by default one for each core
+#   JOBS, TEST_JOBS    compilers and test programs at a time, by default one for each core; of the programs up to twice
+#                      as many while the cores idle
 #   TEST_FULL=1        long sizes of the tests                 TEST_TIMEOUT_S=300    for each program
 #   SUITE=asan|tsan|plain  of the tests only those that CI runs so (tests/suites)
 #   SUBSET='app/section db/test_fence'  of the tests only these folders and programs

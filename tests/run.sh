@@ -1,5 +1,6 @@
 #!/bin/bash
 # Runs test programs, TEST_JOBS at a time, the slowest of the last run first, and closes with the counts.
+# Most programs wait for something, so up to twice as many run while the processors idle.
 # One line per program. The output of a program is kept beside it in PROGRAM.log; of one that fails the
 # useful lines are shown, again at the end. A program that takes longer than TEST_TIMEOUT_S is ended, and
 # its log says in which test it was and where each thread stood. Ctrl-C ends everything.
@@ -86,11 +87,31 @@ by_time() {
     done | sort -rn | cut -d ' ' -f 2
 }
 
+# The processors' time since boot, and how much of it they idled, in ticks.
+ticks() {
+    local user nice system idle wait irq soft steal rest
+    read -r _ user nice system idle wait irq soft steal rest </proc/stat
+    echo "$((user + nice + system + idle + wait + irq + soft + steal)) $idle"
+}
+
+# May a further program start? Not before the last one had a second to show what it needs.
+may_start() {
+    local running all idle all_now idle_now
+    running=$(jobs -pr | wc -l)
+    [ "$running" -ge "$jobs" ] || return 0
+    [ "$running" -lt $((2 * jobs)) ] || return 1
+    read -r all idle < <(ticks)
+    sleep 1
+    read -r all_now idle_now < <(ticks)
+    [ $((100 * (idle_now - idle))) -ge $((IDLE_PERCENT * (all_now - all))) ]
+}
+readonly IDLE_PERCENT=50
+
 trap 'kill $(jobs -p) 2>/dev/null; wait; echo "interrupted" >&2; exit 130' INT TERM HUP
 mapfile -t programs < <(by_time "$@")
 for program in "${programs[@]}"; do rm -f "$program.count"; done
 for program in "${programs[@]}"; do
-    while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n; done
+    until may_start; do sleep 0.2; done
     run_one "$program" &
 done
 wait
