@@ -109,7 +109,8 @@ static void write_redis(const char *setting)
 }
 
 /* The servers do not do what is done to them: whatever the outcome, that is no experiment. The rows
- * named would all be safe. */
+ * named would all be safe. A lease is shorter than the patience and long enough for a watchdog that
+ * waits seconds for a core. */
 static void fault_that_left_the_lock_as_it_was_did_not_take_effect(void **state)
 {
     (void)state;
@@ -120,7 +121,7 @@ static void fault_that_left_the_lock_as_it_was_did_not_take_effect(void **state)
         {"--rename-command CONFIG NOT-THIS", "", "eviction", "noeviction"},
         {"--appendonly yes --appendfsync always", "", "restart-empty", "fence from the database"},
         {"--appendonly no", "", "restart-empty", "appendfsync always"},
-        {"", "--watchdog on", "expired-lease", "fence on"},
+        {"", "--watchdog on --lease-ms 3000", "expired-lease", "fence on"},
     };
     char path[sizeof real_path + SANDBOX_TEXT_MAX];
     snprintf(path, sizeof path, "%s:%s", sandbox_dir(sandbox), real_path);

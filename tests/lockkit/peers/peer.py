@@ -33,34 +33,32 @@ def none(server, name):
     return threading.Lock()
 
 
-def kazoo(kind, patterns):
+def kazoo(kind, patterns, timeout=None):
     def connect(server, name):
         from kazoo.client import KazooClient
+        from kazoo.exceptions import LockTimeout, NoNodeError
 
         client = KazooClient(hosts=server)
         client.start()
-        return getattr(client, kind)(name, extra_lock_patterns=patterns)
+        lock = getattr(client, kind)(name, extra_lock_patterns=patterns)
+
+        def take():
+            try:
+                return lock.acquire(timeout=timeout)
+            except LockTimeout:
+                return False
+            except NoNodeError:  # ZooKeeper removed the empty parent, which kazoo makes only once
+                lock.assured_path = False
+                return False
+
+        return Polled(take, lock.release)
 
     return connect
 
 
 def kazoo_reader(patterns):
     """kazoo's ReadLock (2.8.0) waits for later writers, which wait for it. So it must give up."""
-
-    def connect(server, name):
-        from kazoo.exceptions import LockTimeout, NoNodeError
-
-        lock = kazoo("ReadLock", patterns)(server, name)
-
-        def take():
-            try:
-                return lock.acquire(timeout=0.05)
-            except (LockTimeout, NoNodeError):  # the empty parent was removed meanwhile
-                return False
-
-        return Polled(take, lock.release)
-
-    return connect
+    return kazoo("ReadLock", patterns, timeout=0.05)
 
 
 def redis_py(server, name):
