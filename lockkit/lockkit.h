@@ -271,7 +271,8 @@ struct lk_hold {
  *     Sentinels that of LOCKKIT_SENTINEL_AUTH: "user:password" or "password".
  *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
  *   - zk-*: "host:port[,host:port...][/folder]", the servers of one ensemble.
- *   - memcached: "host[:port]" or "unix:///path/to/socket", one server.
+ *   - memcached: "host[:port]" or "unix:///path/to/socket", one server. Its login, if it wants one
+ *     (--auth-file), is that of LOCKKIT_MEMCACHED_AUTH in the environment: "user:password".
  *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).
  *
  * The servers need not answer yet: their absence is reported by acquire. Redis hosts are best given

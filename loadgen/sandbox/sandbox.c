@@ -22,7 +22,7 @@ struct sandbox {
     struct sandbox_server *servers[SANDBOX_SERVERS_MAX];
 };
 
-enum { RANDOM_WORDS = 2 };
+enum { RANDOM_WORDS = 2, LOGIN_MAX = sizeof SANDBOX_USER + RANDOM_WORDS * 16 + 1 };
 
 static char password[RANDOM_WORDS * 16 + 1]; /* "": not chosen yet */
 
@@ -37,9 +37,12 @@ static int choose_password(void)
         return -1;
     snprintf(password, sizeof password, "%016llx%016llx", (unsigned long long)random[0],
              (unsigned long long)random[1]);
+    char login[LOGIN_MAX];
+    snprintf(login, sizeof login, SANDBOX_USER ":%s", password);
     return setenv("PGPASSWORD", password, 0) == 0 &&
                    setenv("LOCKKIT_REDIS_AUTH", password, 1) == 0 &&
-                   setenv("LOCKKIT_SENTINEL_AUTH", password, 1) == 0
+                   setenv("LOCKKIT_SENTINEL_AUTH", password, 1) == 0 &&
+                   setenv("LOCKKIT_MEMCACHED_AUTH", login, 1) == 0
                ? 0
                : -1;
 }

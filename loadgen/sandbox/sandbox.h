@@ -8,9 +8,9 @@
  * servers die with it (PR_SET_PDEATHSIG). No signal handler is installed. Only processes that the
  * sandbox itself started are signalled, by pid.
  *
- * Redis, Sentinel and PostgreSQL want the one password of this process; memcached and ZooKeeper are
- * open to every user of the machine. It stands in files that only this user can read, and in the
- * environment that lockkit, the service and the tests log in with; never on a command line.
+ * Redis, Sentinel, memcached and PostgreSQL want the one password of this process; ZooKeeper is
+ * open to every user of the machine. The password stands in files that only this user can read, and
+ * in the environment that lockkit, the service and the tests log in with; never on a command line.
  *
  * Servers get the environment and working directory that this process has at sandbox_open().
  * Threading: one thread uses a sandbox at a time.
@@ -47,11 +47,13 @@ struct sandbox_server {
 };
 
 /* Makes the folder (under $TMPDIR or /tmp). The first call of a process chooses the password and
- * sets LOCKKIT_REDIS_AUTH and LOCKKIT_SENTINEL_AUTH to it, and PGPASSWORD if that is not set
- * (setenv(3): before other threads start). Returns 0, or -1 with a message on stderr. */
+ * sets LOCKKIT_REDIS_AUTH, LOCKKIT_SENTINEL_AUTH and LOCKKIT_MEMCACHED_AUTH to it, and PGPASSWORD
+ * if that is not set (setenv(3): before other threads start). Returns 0, or -1 with a message on
+ * stderr. */
 int sandbox_open(struct sandbox **ret);
-/* The password of its Redis servers and Sentinels. The file DIR/password has it, too. */
+/* The password of its servers. The file DIR/password has it, too. */
 const char *sandbox_password(void);
+#define SANDBOX_USER "sandbox" /* where a server wants a user's name with it */
 /* Stops everything (SIGTERM, SIGKILL after 5 s), reaps it, removes the folder. NULL is allowed. */
 void sandbox_close(struct sandbox *sandbox);
 const char *sandbox_dir(const struct sandbox *sandbox);
@@ -122,8 +124,8 @@ int sandbox_zookeeper_agree(const struct sandbox_zookeeper *set);
 /* The index of the leader; 0 for a single server; -1: none leads. */
 int sandbox_zookeeper_leader(const struct sandbox_zookeeper *set);
 
-/* memcached; url is "127.0.0.1:PORT". extra: NULL-terminated further arguments ("-m", "1"), may be
- * NULL. */
+/* memcached with the password; url is "127.0.0.1:PORT". extra: NULL-terminated further arguments
+ * ("-m", "1"), may be NULL. */
 struct sandbox_server *sandbox_memcached(struct sandbox *sandbox, const char *const *extra);
 
 /* The service. binary: the path of seckilld. args: NULL-terminated; --listen with a free port is

@@ -109,6 +109,14 @@ struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, 
 /* Logs in. NULL: that failed, or the connection had; it is freed. */
 struct redisContext *sandbox_redis_login(struct redisContext *context);
 
+/* -- sandbox_memcached.c ------------------------------------------------------------------------
+ */
+
+enum { SANDBOX_MEMCACHED_LOGIN_MAX = 128 };
+#define SANDBOX_MEMCACHED_LOGGED_IN "STORED\r\n" /* its answer */
+/* The command that a connection begins with. */
+void sandbox_memcached_login(char ret[SANDBOX_MEMCACHED_LOGIN_MAX]);
+
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */
 

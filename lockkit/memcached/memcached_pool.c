@@ -1,4 +1,5 @@
 #include "memcached_pool.h"
+#include "login.h"
 #include "monotonic.h"
 #include "number.h"
 
@@ -18,6 +19,10 @@
 
 /* After this time without traffic a connection is tested before it is used. */
 enum { IDLE_US = 1000, US_PER_MS = 1000, PORT_MAX = 65535 };
+enum { LK_MEMCACHED_LOGIN_MAX = 2 * LK_LOGIN_MAX + 64 };
+
+#define UNAUTHENTICATED "CLIENT_ERROR unauthenticated"
+#define LOGIN_ADVICE    "; give its login, user:password, in " LK_MEMCACHED_LOGIN
 
 struct lk_memcached_connection {
     const lk_context *context;
@@ -33,6 +38,7 @@ struct lk_memcached_pool {
     char host[LK_MEMCACHED_HOST_MAX + 1], port[8];
     struct sockaddr_un local; /* sun_path "": TCP */
     int64_t timeout_us;
+    char login[LK_MEMCACHED_LOGIN_MAX]; /* the command; "": no login */
 
     pthread_mutex_t mutex; /* guards free */
     pthread_cond_t returned;
@@ -108,7 +114,7 @@ static lk_status connect_host(const lk_memcached_pool *pool, lk_memcached_connec
     return failure == 0 ? LK_OK : lk_memcached_note(connection, LK_UNAVAILABLE, strerror(failure));
 }
 
-static lk_status connect_to(const lk_memcached_pool *pool, lk_memcached_connection *connection)
+static lk_status connect_there(const lk_memcached_pool *pool, lk_memcached_connection *connection)
 {
     connection->begin = connection->end = 0;
     if (pool->local.sun_path[0] == '\0')
@@ -222,9 +228,38 @@ lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_connection *con
         return status;
     if (strncmp(line, "SERVER_ERROR", 12) == 0)
         return lk_memcached_note(connection, LK_UNAVAILABLE, line);
+    if (strcmp(line, UNAUTHENTICATED) == 0) /* nothing was done */
+        return lk_memcached_note(connection, LK_UNAVAILABLE, UNAUTHENTICATED LOGIN_ADVICE);
     if (strcmp(line, "ERROR") == 0 || strncmp(line, "CLIENT_ERROR", 12) == 0)
         return lk_memcached_note(connection, LK_PROTOCOL, line);
     return LK_OK;
+}
+
+/* LK_OK; LK_UNAVAILABLE: nothing but the login was sent, so no outcome is unknown. */
+static lk_status log_in(const lk_memcached_pool *pool, lk_memcached_connection *connection)
+{
+    char line[LK_MEMCACHED_ANSWER_MAX];
+    if (pool->login[0] == '\0')
+        return LK_OK;
+    lk_status status = write_all(connection, pool->login, strlen(pool->login));
+    if (status == LK_OK)
+        status = lk_memcached_line(connection, line);
+    if (status == LK_OK && strcmp(line, "STORED") != 0) {
+        char what[LK_MESSAGE_MAX];
+        snprintf(what, sizeof what, "refuses the login: %.60s%s", line,
+                 strncmp(line, "CLIENT_ERROR", 12) == 0 ? LOGIN_ADVICE : "");
+        status = lk_memcached_note(connection, LK_UNAVAILABLE, what);
+    }
+    if (status == LK_OK)
+        return LK_OK;
+    disconnect(connection);
+    return LK_UNAVAILABLE;
+}
+
+static lk_status connect_to(const lk_memcached_pool *pool, lk_memcached_connection *connection)
+{
+    lk_status status = connect_there(pool, connection);
+    return status == LK_OK ? log_in(pool, connection) : status;
 }
 
 /* -- lending ----------------------------------------------------------------------------------- */
@@ -312,12 +347,35 @@ static lk_status parse(lk_memcached_pool *pool, const char *text, lk_error *erro
     return LK_OK;
 }
 
+/* memcached separates user and password by a space. A server without --auth-file takes the login
+ * for a value. The value expires at once, so no other client can read it. */
+static lk_status read_login(lk_memcached_pool *pool, lk_error *error)
+{
+    lk_login login;
+    const char *wrong = lk_login_read(LK_MEMCACHED_LOGIN, &login);
+    if (wrong == NULL && login.password[0] != '\0' &&
+        (login.user[0] == '\0' || strchr(login.user, ' ') != NULL ||
+         strchr(login.password, ' ') != NULL))
+        wrong = "has no user or has a space, which memcached does not take";
+    if (wrong != NULL)
+        return lk_fail(error, LK_INVALID,
+                       "the environment variable %s %s: give \"user:password\", of at most %d "
+                       "bytes each",
+                       LK_MEMCACHED_LOGIN, wrong, LK_LOGIN_MAX);
+    if (login.password[0] != '\0')
+        snprintf(pool->login, sizeof pool->login, "set lockkit_login 0 -1 %zu\r\n%s %s\r\n",
+                 strlen(login.user) + 1 + strlen(login.password), login.user, login.password);
+    return LK_OK;
+}
+
 lk_status lk_memcached_open(const lk_context *context, lk_memcached_pool **ret, lk_error *error)
 {
     lk_memcached_pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for memcached connections");
     lk_status status = parse(pool, context->endpoints, error);
+    if (status == LK_OK)
+        status = read_login(pool, error);
     if (status != LK_OK) {
         free(pool);
         return status;

@@ -6,6 +6,10 @@
  * taken for another question's. An idle connection is tested before it is used, so that a server
  * that has gone away costs a reconnect and not an unknown outcome.
  *
+ * If LOCKKIT_MEMCACHED_AUTH holds "user:password", each new connection logs in first, as memcached
+ * with --auth-file demands: by a set whose value is "user password". No command is sent before the
+ * login is accepted.
+ *
  * Each connect looks the host's name up, and no timeout of the library bounds that: prefer
  * addresses.
  *
@@ -27,7 +31,7 @@ typedef struct lk_memcached_pool lk_memcached_pool;
 typedef struct lk_memcached_connection lk_memcached_connection;
 
 /* Endpoint: "host[:port]", "[ipv6]:port" or "unix:///path". Connects on first use. LK_OK,
- * LK_INVALID (also for several hosts), LK_NO_MEMORY. */
+ * LK_INVALID (also for several hosts, or a login of a wrong form), LK_NO_MEMORY. */
 lk_status lk_memcached_open(const lk_context *context, lk_memcached_pool **ret, lk_error *error);
 /* No connection may be lent out. */
 void lk_memcached_close(lk_memcached_pool *pool);
@@ -43,8 +47,8 @@ void lk_memcached_give(lk_memcached_pool *pool, lk_memcached_connection *connect
 
 /*
  * Sends one command of `length` bytes, reads the first line of its answer into line, without its
- * end. LK_OK; LK_UNAVAILABLE: certainly not done (not sent, or SERVER_ERROR); LK_UNKNOWN: sent,
- * no answer; LK_PROTOCOL: ERROR, CLIENT_ERROR, or no line.
+ * end. LK_OK; LK_UNAVAILABLE: certainly not done (not sent, SERVER_ERROR, or no login); LK_UNKNOWN:
+ * sent, no answer; LK_PROTOCOL: ERROR, CLIENT_ERROR, or no line.
  */
 lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_connection *connection,
                            const char *command, size_t length, char line[LK_MEMCACHED_ANSWER_MAX]);

@@ -3,6 +3,7 @@
  * answer is compared. TEST_SEED=N: another sequence.
  */
 #include "memcached.h"
+#include "sandbox_process.h"
 #include "sim_memcached.h"
 
 #include <arpa/inet.h>
@@ -213,7 +214,12 @@ static int open_both(void **state)
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     real = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(real, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return connect(real, (const struct sockaddr *)&address, sizeof address);
+    if (connect(real, (const struct sockaddr *)&address, sizeof address) != 0)
+        return -1;
+    char login[SANDBOX_MEMCACHED_LOGIN_MAX], text[TEXT_MAX];
+    sandbox_memcached_login(login);
+    ask_real(login, text);
+    return strcmp(text, SANDBOX_MEMCACHED_LOGGED_IN) == 0 ? 0 : -1;
 }
 
 static int close_both(void **state)

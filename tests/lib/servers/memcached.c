@@ -1,4 +1,5 @@
 #include "memcached.h"
+#include "sandbox_process.h"
 
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -10,7 +11,25 @@
 
 enum { PATIENCE_S = 5 };
 
-/* Opens a connection and sends the command. -1: failed. */
+static bool read_line(int fd, char ret[MEMCACHED_LINE_MAX])
+{
+    size_t n = 0;
+    while (n + 1 < MEMCACHED_LINE_MAX && read(fd, &ret[n], 1) == 1 && ret[n] != '\n')
+        n++;
+    if (n > 0 && ret[n - 1] == '\r')
+        n--;
+    ret[n] = '\0';
+    return n > 0;
+}
+
+static bool log_in(int fd)
+{
+    char login[SANDBOX_MEMCACHED_LOGIN_MAX], line[MEMCACHED_LINE_MAX];
+    sandbox_memcached_login(login);
+    return dprintf(fd, "%s", login) > 0 && read_line(fd, line) && strcmp(line, "STORED") == 0;
+}
+
+/* Opens a connection, logs in and sends the command. -1: failed. */
 static int say(const struct sandbox_server *server, const char *format, va_list args)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -21,22 +40,11 @@ static int say(const struct sandbox_server *server, const char *format, va_list 
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && log_in(fd) &&
         vdprintf(fd, format, args) > 0)
         return fd;
     close(fd);
     return -1;
-}
-
-static bool read_line(int fd, char ret[MEMCACHED_LINE_MAX])
-{
-    size_t n = 0;
-    while (n + 1 < MEMCACHED_LINE_MAX && read(fd, &ret[n], 1) == 1 && ret[n] != '\n')
-        n++;
-    if (n > 0 && ret[n - 1] == '\r')
-        n--;
-    ret[n] = '\0';
-    return n > 0;
 }
 
 bool memcached_ask(const struct sandbox_server *server, char ret[MEMCACHED_LINE_MAX],

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 enum { ANSWER_MS = 2000 };
@@ -30,7 +31,11 @@ static int close_sandbox(void **state)
 
 static bool asked(const struct sandbox_server *server, const char *question, const char *wanted)
 {
-    return sandbox_answers(NULL, server->port, question, wanted, ANSWER_MS);
+    char all[SANDBOX_MEMCACHED_LOGIN_MAX + 64], answer[64];
+    sandbox_memcached_login(all);
+    strcat(all, question);
+    snprintf(answer, sizeof answer, SANDBOX_MEMCACHED_LOGGED_IN "%s", wanted);
+    return sandbox_answers(NULL, server->port, all, answer, ANSWER_MS);
 }
 
 static void killed_server_comes_back_empty_at_its_port(void **state)

@@ -124,6 +124,19 @@ static bool refuses_strangers(const struct sandbox_server *server)
            sandbox_answers(server->socket, 0, "PING\r\n", refusal, ANSWER_MS);
 }
 
+/* Its text and its binary protocol. */
+static bool memcached_refuses_strangers(const struct sandbox_server *server)
+{
+    static const char *const questions[] = {
+        "stats\r\n",    "mg k\r\n",      "add k 0 60 6\r\ntheirs\r\n",
+        "delete k\r\n", "flush_all\r\n", "set login 0 0 15\r\nsandbox hunter2\r\n"};
+    static const char refusal[] = "CLIENT_ERROR ", noop[24] = {'\x80', '\x0a'};
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+        if (!sandbox_answers(NULL, server->port, questions[i], refusal, ANSWER_MS))
+            return false;
+    return !sandbox_answers_bytes(NULL, server->port, noop, sizeof noop, "\x81", ANSWER_MS);
+}
+
 /* Does a process of this machine have the password on its command line? */
 static bool a_command_line_tells(const char *password)
 {
@@ -154,6 +167,9 @@ static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(
         assert_true(refuses_strangers(set.sentinel[i]));
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
         assert_true(refuses_strangers(cluster.master[i]) && refuses_strangers(cluster.replica[i]));
+    struct sandbox_server *memcached = sandbox_memcached(sandbox, NULL);
+    assert_non_null(memcached);
+    assert_true(memcached_refuses_strangers(memcached));
     assert_true(a_command_line_tells("redis-server")); /* they are seen */
     assert_false(a_command_line_tells(sandbox_password()));
 }
@@ -161,8 +177,10 @@ static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(
 static void only_this_user_can_read_the_password(void **state)
 {
     (void)state;
-    const char *const names[] = {"password", "redis.conf", "sentinel-*[0-9]", "redis-*[0-9]"};
+    const char *const names[] = {"password", "redis.conf", "memcached.auth", "sentinel-*[0-9]",
+                                 "redis-*[0-9]"};
     assert_non_null(sandbox_redis(sandbox, NULL));
+    assert_non_null(sandbox_memcached(sandbox, NULL));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char pattern[2 * SANDBOX_TEXT_MAX];
         glob_t all;

@@ -265,8 +265,9 @@ static int open_memcached(void **state)
 }
 
 #define TELL                                                                                       \
-    "bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; printf \"%s\\r\\nquit\\r\\n\" >&3; tr -d \"\\r\" "    \
-    "<&3'"
+    "bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; value=\"${LOCKKIT_MEMCACHED_AUTH/:/ }\"; "            \
+    "printf \"set login 0 -1 ${#value}\\r\\n$value\\r\\n\" >&3; read -r -u 3; "                    \
+    "printf \"%s\\r\\nquit\\r\\n\" >&3; tr -d \"\\r\" <&3'"
 
 static void add_by_hand_takes_turns_with_memcached(void **state)
 {

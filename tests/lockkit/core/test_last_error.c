@@ -1,6 +1,7 @@
 /* lk_last_error() names the server and the reason. For Redis see test_redis_connection, for
  * ZooKeeper test_zookeeper. */
 #include "impostor.h"
+#include "login.h"
 #include "process.h"
 #include "redis.h"
 #include "lockkit.h"
@@ -87,6 +88,7 @@ static void memcached_that_answers_badly_is_quoted(void **state)
     } bad[] = {{IMPOSTOR_SILENT, LK_UNKNOWN, "no answer in time"},
                {IMPOSTOR_ENDLESS, LK_PROTOCOL, "an answer without an end"},
                {IMPOSTOR_GARBAGE, LK_PROTOCOL, "HTTP/1.0 400"}};
+    unsetenv(LK_MEMCACHED_LOGIN); /* the answers are those to a lock's command */
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char url[URL_MAX];
         int port = sandbox_free_port();

@@ -1,4 +1,5 @@
 /* A lock server's numbers at the limits of 64 bits, and port numbers out of range. */
+#include "login.h"
 #include "number.h"
 #include "redis_guard.h"
 #include "sandbox.h"
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { TIMEOUT_MS = 500, WAIT_MS = 200 };
 
@@ -79,6 +81,7 @@ static void seconds_of_memcached_are_milliseconds_at_the_limit_too(void **state)
                 {"VA 1 t9223372036854776\r\nx\r\n", INT64_MAX},
                 {"VA 1 t9223372036854775807\r\nx\r\n", INT64_MAX},
                 {"VA 1 t99999999999999999999\r\nx\r\n", INT64_MAX}};
+    unsetenv(LK_MEMCACHED_LOGIN); /* the answers are those to a lock's command */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int port = sandbox_free_port();
         struct impostor *impostor = impostor_say(port, rows[i].answer);

@@ -2,6 +2,7 @@
  */
 #include "impostor.h"
 #include "lock_world.h"
+#include "login.h"
 #include "process.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -68,9 +70,8 @@ static void endpoints_that_are_not_one_server_are_refused(void **state)
     assert_int_equal(lk_open("memcached", NULL, NULL, &(lk_client *){NULL}, NULL), LK_INVALID);
 }
 
-static void what_is_not_memcached_is_told_in_time(void **state)
+static void expect_impostors_are_told(void)
 {
-    (void)state;
     for (int manner = IMPOSTOR_GARBAGE; manner <= IMPOSTOR_HANGS_UP; manner++) {
         lk_client *deceived;
         char endpoint[32];
@@ -92,6 +93,17 @@ static void what_is_not_memcached_is_told_in_time(void **state)
         assert_true(ping == LK_PROTOCOL || ping == LK_UNKNOWN || ping == LK_UNAVAILABLE);
         assert_true(took_ms <= 6 * TIMEOUT_MS + GRACE_MS);
     }
+}
+
+static void what_is_not_memcached_is_told_in_time(void **state)
+{
+    (void)state;
+    char login[2 * LK_LOGIN_MAX];
+    snprintf(login, sizeof login, "%s", getenv(LK_MEMCACHED_LOGIN));
+    expect_impostors_are_told(); /* in answer to the login */
+    unsetenv(LK_MEMCACHED_LOGIN);
+    expect_impostors_are_told(); /* in answer to a lock's command */
+    assert_int_equal(setenv(LK_MEMCACHED_LOGIN, login, 1), 0);
 }
 
 /* -- many threads ------------------------------------------------------------------------------ */

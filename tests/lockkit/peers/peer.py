@@ -69,10 +69,18 @@ def redis_py(server, name):
 
 
 def pymemcache(server, name):
-    """Frees by a cas that expires at once: pymemcache 3.5 has no meta delete."""
+    """Frees by a cas that expires at once: pymemcache 3.5 has no meta delete, and no login."""
     from pymemcache.client.base import Client
 
-    client = Client(server)
+    class LoggedIn(Client):
+        def _connect(self):
+            super()._connect()
+            login = os.environ["LOCKKIT_MEMCACHED_AUTH"].replace(":", " ", 1).encode()
+            self.sock.sendall(b"set login 0 -1 %d\r\n%s\r\n" % (len(login), login))
+            if self.sock.recv(100) != b"STORED\r\n":
+                sys.exit("memcached refuses the login")
+
+    client = LoggedIn(server)
     token = uuid.uuid4().hex.encode()
 
     def give():

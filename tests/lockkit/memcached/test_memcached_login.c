@@ -1,0 +1,183 @@
+/* The login of the environment is used on each connection to a memcached. A server that refuses it
+ * is named, with what to do, and without the password. */
+#include "login.h"
+#include "sandbox_process.h"
+#include "lockkit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY   "lock:item:1"
+#define WRONG "hunter2"
+
+enum { COMMAND_MS = 5000, ANSWER_MS = 2000 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *locked;
+static char right[2 * LK_LOGIN_MAX];
+
+static int open_server(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    snprintf(right, sizeof right, SANDBOX_USER ":%s", sandbox_password());
+    locked = sandbox_memcached(sandbox, NULL);
+    return locked != NULL ? 0 : -1;
+}
+
+static int close_server(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static int log_in_again(void **state)
+{
+    (void)state;
+    return setenv(LK_MEMCACHED_LOGIN, right, 1);
+}
+
+static lk_client *open_client(const char *url)
+{
+    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
+    lk_client *client;
+    assert_int_equal(lk_open("memcached", url, &options, &client, NULL), LK_OK);
+    return client;
+}
+
+/* One attempt with the environment as it is. *message gets what the client says of it. */
+static lk_status try_once(const char *url, char message[LK_MESSAGE_MAX])
+{
+    lk_client *client = open_client(url);
+    lk_hold hold;
+    lk_status status = lk_try_acquire(client, KEY, &hold);
+    lk_last_error(client, message, LK_MESSAGE_MAX);
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+    return status;
+}
+
+static void expect(const char *message, const char *words)
+{
+    if (strstr(message, words) == NULL)
+        fail_msg("no \"%s\" in \"%s\"", words, message);
+}
+
+static void the_environment_s_login_is_used(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    if (try_once(locked->url, message) != LK_OK)
+        fail_msg("%s", message);
+}
+
+static void each_new_connection_logs_in(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(locked->url);
+    for (int i = 0; i < 3; i++) {
+        lk_hold hold;
+        assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_not_equal(sandbox_signal(locked, SIGKILL), -1);
+        assert_int_equal(sandbox_restart(locked), 0);
+    }
+    lk_close(client);
+}
+
+static void without_a_login_it_is_said_where_to_give_it(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    unsetenv(LK_MEMCACHED_LOGIN);
+    assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
+    expect(message, locked->url);
+    expect(message, "CLIENT_ERROR unauthenticated");
+    expect(message, LK_MEMCACHED_LOGIN);
+}
+
+static void a_wrong_password_is_told_with_the_server_and_without_itself(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    setenv(LK_MEMCACHED_LOGIN, SANDBOX_USER ":" WRONG, 1);
+    assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
+    expect(message, locked->url);
+    expect(message, "refuses the login: CLIENT_ERROR authentication failure");
+    expect(message, LK_MEMCACHED_LOGIN);
+    assert_null(strstr(message, WRONG));
+}
+
+static void a_wrong_form_is_refused_at_open(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {WRONG,           "me:",        ":" WRONG,
+                                        "me:" WRONG " ", "m e:" WRONG, "me:" WRONG "\r\nflush_all"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        lk_client *client;
+        lk_error error = {.message = ""};
+        setenv(LK_MEMCACHED_LOGIN, forms[i], 1);
+        assert_int_equal(lk_open("memcached", locked->url, NULL, &client, &error), LK_INVALID);
+        expect(error.message, LK_MEMCACHED_LOGIN);
+        expect(error.message, "\"user:password\"");
+        assert_null(strstr(error.message, WRONG));
+    }
+}
+
+static bool says_its_version(struct sandbox_server *server)
+{
+    return sandbox_answers(server->socket, 0, "version\r\n", "VERSION", ANSWER_MS);
+}
+
+/* It listens only in its folder, which is closed to other users. */
+static struct sandbox_server *open_unlocked(void)
+{
+    static const char *const args[] = {"memcached", "-u", "root", "-s"};
+    struct sandbox_server *server = sandbox_add(sandbox, "memcached", says_its_version);
+    assert_non_null(server);
+    snprintf(server->socket, sizeof server->socket, "%s/unlocked", sandbox_dir(sandbox));
+    for (size_t i = 0; i < sizeof args / sizeof args[0]; i++)
+        sandbox_arg(server, "%s", args[i]);
+    sandbox_arg(server, "%s", server->socket);
+    snprintf(server->url, sizeof server->url, "unix://%.200s", server->socket);
+    assert_int_equal(sandbox_start(server), 0);
+    return server;
+}
+
+static void a_server_without_logins_serves_and_keeps_none(void **state)
+{
+    (void)state;
+    char message[LK_MESSAGE_MAX];
+    struct sandbox_server *unlocked = open_unlocked();
+    lk_status logged_in = try_once(unlocked->url, message);
+    bool kept = !sandbox_answers(unlocked->socket, 0, "get lockkit_login\r\n", "END", ANSWER_MS);
+    unsetenv(LK_MEMCACHED_LOGIN);
+    lk_status not_logged_in = try_once(unlocked->url, message);
+    sandbox_signal(unlocked, SIGTERM);
+    assert_int_equal(logged_in, LK_OK);
+    assert_int_equal(not_logged_in, LK_OK);
+    assert_false(kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_s_login_is_used),
+        cmocka_unit_test(each_new_connection_logs_in),
+        cmocka_unit_test_teardown(without_a_login_it_is_said_where_to_give_it, log_in_again),
+        cmocka_unit_test_teardown(a_wrong_password_is_told_with_the_server_and_without_itself,
+                                  log_in_again),
+        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
+        cmocka_unit_test_teardown(a_server_without_logins_serves_and_keeps_none, log_in_again),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}
