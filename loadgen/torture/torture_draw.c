@@ -153,11 +153,15 @@ static bool fits(const struct torture_settings *is, enum torture_fault fault)
 }
 
 /* Each kind that fits exists in one round of two; in one round of ten none does. */
-static void draw_faults(struct torture_settings *is, uint64_t *state)
+static void draw_faults(struct torture_settings *is, uint64_t *state,
+                        const struct torture_limits *limits)
 {
     bool none = one_in(state, 10);
     for (int i = 0; i < TORTURE_FAULTS; i++)
         is->faults[i] = one_in(state, 2) && !none && fits(is, (enum torture_fault)i);
+    for (int i = 0; i < TORTURE_FAULTS && limits->fault != NULL; i++)
+        if (strncmp(torture_faults[i].name, limits->fault, strlen(limits->fault)) == 0)
+            is->faults[i] = fits(is, (enum torture_fault)i);
     is->faults[TORTURE_FAILOVER] = !none && fits(is, TORTURE_FAILOVER); /* what they are made for */
     is->faults_ms = ONE_OF(state, 3000, 6000, 12000);
     is->leave_broken = one_in(state, 2) && !none && (is->topology == FIVE || is->topology == THREE);
@@ -209,7 +213,7 @@ void torture_plan_draw(struct torture_plan *ret, uint64_t seed, const struct tor
     ret->seed = seed;
     draw_service(&ret->is, &state, limits);
     draw_clients(&ret->is, &state);
-    draw_faults(&ret->is, &state);
+    draw_faults(&ret->is, &state, limits);
     if (one_in(&state, 3) && ret->is.guard->a_lock && limits->instances == 0)
         trust_the_lock(&ret->is);
     for (int i = 0; i < TORTURE_FAULTS; i++)

@@ -1,4 +1,5 @@
 /* Faults of the store: PostgreSQL, its wires, the disk under SQLite. */
+#include "torture_archive.h"
 #include "torture_faults.h"
 #include "torture_store.h"
 
@@ -103,6 +104,8 @@ bool torture_store_strike(struct torture_world *world, const struct torture_stri
 {
     if (strike->fault == TORTURE_DISK_FULL)
         return limit_files(world, strike, true);
+    if (strike->fault == TORTURE_ARCHIVE_OFFLINE)
+        return torture_archive_begin(world, strike->chance % 4 == 1);
     struct proxy *wire = wire_of(world, strike);
     switch (strike->fault) {
     case TORTURE_STORE_CUT:
@@ -120,6 +123,8 @@ bool torture_store_strike(struct torture_world *world, const struct torture_stri
     if (!runs(world))
         return false;
     switch (strike->fault) {
+    case TORTURE_ARCHIVE:
+        return torture_archive_begin(world, strike->chance % 4 == 1);
     case TORTURE_STORE_PAUSE:
         return stop_backends(world, strike);
     case TORTURE_TERMINATE:
@@ -134,6 +139,11 @@ bool torture_store_strike(struct torture_world *world, const struct torture_stri
 bool torture_store_unstrike(struct torture_world *world, const struct torture_strike *strike)
 {
     switch (strike->fault) {
+    case TORTURE_ARCHIVE:
+    case TORTURE_ARCHIVE_OFFLINE: /* half of them are killed, if they have not ended by then */
+        if (strike->chance % 2 == 0)
+            torture_archive_kill(world);
+        return torture_archive_look(world);
     case TORTURE_DISK_FULL:
         limit_files(world, strike, false);
         return true;

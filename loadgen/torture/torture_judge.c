@@ -48,11 +48,13 @@ __attribute__((format(printf, 2, 3))) static void loss(struct judge *judge, cons
 /* -- rules about the rows alone ---------------------------------------------------------------- */
 
 /* Each finds rows that must not be there. The first column tells which. */
-static const struct rule {
+struct rule {
     const char *what, *sql;
     bool about_updates;
     bool sqlite_only;
-} rules[] = {
+};
+
+static const struct rule rules[] = {
     {"the database is damaged",
      "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'", false, true},
     {"two changes were made from one reading",
@@ -117,6 +119,49 @@ static const struct rule {
      false, false},
 };
 
+/* Of an archive that has come to its end; "ledger" has its rows, too. */
+static const struct rule archive_rules[] = {
+    {"a row is in the store and in the archive",
+     "SELECT resource || ' ' || min(txn_id) || ' ' || id FROM ledger GROUP BY resource, id"
+     " HAVING count(*) > 1",
+     false, false},
+    {"a part in the archive is not out of the store",
+     "SELECT 'part ' || part FROM parts p WHERE NOT EXISTS (SELECT 1 FROM archives a WHERE"
+     " a.part = p.part AND a.n = p.n AND a.last_id = p.last_id AND a.digest = p.digest)",
+     false, false},
+    {"a part out of the store is not in the archive",
+     "SELECT 'part ' || part FROM archives WHERE part NOT IN (SELECT part FROM parts)", false,
+     false},
+    {"a part has other rows than it says",
+     "SELECT 'part ' || part FROM parts p WHERE n <> (SELECT count(*) FROM moved m WHERE m.part ="
+     " p.part)",
+     false, false},
+    {"what is carried is not the sum of the rows that were moved",
+     "SELECT m.resource || ': ' || coalesce(c.total, 0) || ', should be ' || m.total FROM"
+     " (SELECT resource, sum(delta) AS total, max(id) AS last FROM moved GROUP BY resource) m"
+     " LEFT JOIN carried c ON c.resource = m.resource"
+     " WHERE c.resource IS NULL OR c.total <> m.total OR c.last_id <> m.last"
+     " UNION ALL SELECT resource FROM carried WHERE resource NOT IN (SELECT resource FROM moved)",
+     false, false},
+    {"a movement of money is in the archive by half",
+     "SELECT txn_id FROM moved WHERE counterpart <> '' GROUP BY txn_id HAVING sum(delta) <> 0"
+     " OR count(*) <> 2",
+     false, false},
+    {"the legs of a movement of money do not sum to zero",
+     "SELECT txn_id FROM ledger WHERE counterpart <> '' GROUP BY txn_id HAVING sum(delta) <> 0",
+     false, false},
+};
+
+/* PostgreSQL has a SHA-256. */
+static const struct rule chain_rule = {
+    "the hash of a row does not follow",
+    "SELECT resource || ' ' || id FROM (SELECT *, coalesce(lag(hash) OVER (PARTITION BY resource"
+    " ORDER BY id), '') AS last FROM ledger WHERE resource NOT LIKE 'shop:%') AS rows WHERE hash <>"
+    " encode(sha256(convert_to(concat_ws(E'\\n', last, resource, epoch, txn_id, delta, before,"
+    " after, version_before, fence, guard, instance, kind, order_id, counterpart, reason,"
+    " reference, at_us, ''), 'UTF8')), 'hex')",
+    true, false};
+
 static void broken_rule(void *ctx, const char *const *columns)
 {
     struct judge *judge = ctx;
@@ -136,17 +181,34 @@ static int ask(struct judge *judge, const char *sql, void (*each)(void *, const 
     return -1;
 }
 
-static int apply_rules(struct judge *judge)
+static int apply(struct judge *judge, const struct rule *list, size_t n)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (rules[i].sqlite_only && torture_store_is_postgres(judge->store))
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].sqlite_only && torture_store_is_postgres(judge->store))
             continue;
-        judge->what = rules[i].what;
-        judge->about_updates = rules[i].about_updates;
-        if (ask(judge, rules[i].sql, broken_rule) != 0)
+        judge->what = list[i].what;
+        judge->about_updates = list[i].about_updates;
+        if (ask(judge, list[i].sql, broken_rule) != 0)
             return -1;
     }
     return 0;
+}
+
+static int apply_rules(struct judge *judge, const char *archive)
+{
+    char message[512];
+    if (archive != NULL &&
+        torture_store_add_archive(judge->store, archive, message, sizeof message) != 0) {
+        torture_verdict_violation(judge->verdict, "the judge cannot read the archive: %s", message);
+        return -1;
+    }
+    if (apply(judge, rules, sizeof rules / sizeof *rules) != 0)
+        return -1;
+    if (archive == NULL)
+        return 0;
+    if (torture_store_is_postgres(judge->store) && apply(judge, &chain_rule, 1) != 0)
+        return -1;
+    return apply(judge, archive_rules, sizeof archive_rules / sizeof *archive_rules);
 }
 
 /* -- rows and books ---------------------------------------------------------------------------- */
@@ -273,7 +335,7 @@ static int check_history(struct judge *judge, const char *path)
     return 0;
 }
 
-int torture_judge(const char *books, const char *store, bool claims_safe,
+int torture_judge(const char *books, const char *store, const char *archive, bool claims_safe,
                   struct torture_verdict *ret)
 {
     struct judge judge = {.verdict = ret, .claims_safe = claims_safe};
@@ -285,7 +347,7 @@ int torture_judge(const char *books, const char *store, bool claims_safe,
         torture_verdict_violation(ret, "the judge cannot open the store: %s", message);
     else if (torture_books_read(books, &judge.books, message, sizeof message) != 0)
         torture_verdict_violation(ret, "the judge cannot read the books: %s", message);
-    else if (apply_rules(&judge) == 0 && compare_books(&judge) == 0)
+    else if (apply_rules(&judge, archive) == 0 && compare_books(&judge) == 0)
         result = check_history(&judge, books);
     ret->decided = (int64_t)judge.books.decided;
     ret->undecided = (int64_t)judge.books.undecided;

@@ -23,9 +23,10 @@ struct torture_verdict {
     char first[TORTURE_FINDING_MAX];             /* the first violation, else the first loss */
 };
 
-/* books: a history file. store: "sqlite:FILE" or "postgres://...". Returns 0, or -1 when it could
- * not judge, with a message in ret->first. */
-int torture_judge(const char *books, const char *store, bool claims_safe,
+/* books: a history file. store: "sqlite:FILE" or "postgres://...". archive: the file to which rows
+ * of the ledger were moved; NULL: none were. All rules hold of both together. Returns 0, or -1 when
+ * it could not judge, with a message in ret->first. */
+int torture_judge(const char *books, const char *store, const char *archive, bool claims_safe,
                   struct torture_verdict *ret);
 /* A violation that somebody else saw. */
 void torture_verdict_violation(struct torture_verdict *verdict, const char *format, ...)

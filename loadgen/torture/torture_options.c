@@ -13,6 +13,7 @@ enum {
     KEY_GUARD,
     KEY_STORE,
     KEY_INSTANCES,
+    KEY_FAULT,
     KEY_SMALL,
     KEY_DIR,
     KEY_JSON,
@@ -31,6 +32,7 @@ static const struct argp_option options_list[] = {
     {"guard", KEY_GUARD, "GUARD", 0, "only this guard", 0},
     {"store", KEY_STORE, "sqlite|postgres", 0, "only this store", 0},
     {"instances", KEY_INSTANCES, "1|2", 0, "only so many instances", 0},
+    {"fault", KEY_FAULT, "FAULT", 0, "each whose name begins so exists wherever it can strike", 0},
     {"small", KEY_SMALL, NULL, 0, "only guards that need one Redis and the store", 0},
     {"dir", KEY_DIR, "DIR", 0, "where failed rounds leave their folder (torture-rounds)", 0},
     {"json", KEY_JSON, "FILE", 0, "the sums, which grow from run to run (DIR/sums.json)", 0},
@@ -50,6 +52,14 @@ static const char *choice(struct argp_state *state, const char *flag, const char
     return arg;
 }
 
+static bool is_fault(const char *name)
+{
+    for (int i = 0; i < TORTURE_FAULTS; i++)
+        if (strncmp(torture_faults[i].name, name, strlen(name)) == 0)
+            return true;
+    return false;
+}
+
 static error_t take_limit(int key, char *arg, struct argp_state *state,
                           struct torture_options *options)
 {
@@ -65,6 +75,11 @@ static error_t take_limit(int key, char *arg, struct argp_state *state,
     case KEY_INSTANCES:
         options->limits.instances =
             (uint32_t)options_integer(state, "instances", arg, 1, TORTURE_INSTANCES);
+        return 0;
+    case KEY_FAULT:
+        if (!is_fault(arg))
+            argp_error(state, "--fault: there is no fault '%s'", arg);
+        options->limits.fault = arg;
         return 0;
     case KEY_SMALL:
         options->limits.small = true;
@@ -146,9 +161,10 @@ void torture_options_replay(const struct torture_options *options, const char *p
     char instances[24] = "";
     if (limits->instances != 0)
         snprintf(instances, sizeof instances, " --instances %u", limits->instances);
-    snprintf(ret, size, "%s --seed %" PRIu64 " --rounds 1%s%s%s%s%s%s%s%s", program, seed,
+    snprintf(ret, size, "%s --seed %" PRIu64 " --rounds 1%s%s%s%s%s%s%s%s%s%s", program, seed,
              limits->guard != NULL ? " --guard " : "", limits->guard != NULL ? limits->guard : "",
              limits->store != NULL ? " --store " : "", limits->store != NULL ? limits->store : "",
-             instances, limits->small ? " --small" : "", options->slip != NULL ? " --slip " : "",
-             options->slip != NULL ? options->slip : "");
+             instances, limits->fault != NULL ? " --fault " : "",
+             limits->fault != NULL ? limits->fault : "", limits->small ? " --small" : "",
+             options->slip != NULL ? " --slip " : "", options->slip != NULL ? options->slip : "");
 }

@@ -64,7 +64,9 @@ enum torture_target {
     X(STORE_DELAY, "store-delay", AT_POSTGRES, 20, 100, 1500, 0)                                   \
     X(TERMINATE, "terminate", AT_POSTGRES, 60, 0, 0, HARM_SESSION)                                 \
     X(STANDBY, "standby", AT_POSTGRES, 10, 100, 1500, HARM_SESSION | HARM_LEASE)                   \
-    X(DISK_FULL, "disk-full", AT_SQLITE, 30, 100, 1500, 0)
+    X(DISK_FULL, "disk-full", AT_SQLITE, 30, 100, 1500, 0)                                         \
+    X(ARCHIVE, "archive", AT_POSTGRES, 40, 0, 500, 0)                                              \
+    X(ARCHIVE_OFFLINE, "archive-offline", AT_SQLITE, 20, 0, 500, HARM_DIE)
 
 enum torture_fault {
 #define TORTURE_FAULT_ENUM(name, ...) TORTURE_##name,
@@ -150,6 +152,7 @@ struct torture_limits {
     const char *store;  /* "sqlite", "postgres" */
     uint32_t instances; /* 0: drawn */
     bool small;         /* only one Redis beside the store: what starts at once */
+    const char *fault;  /* each that begins so exists wherever it can strike */
 };
 
 void torture_plan_draw(struct torture_plan *ret, uint64_t seed,

@@ -45,9 +45,11 @@ bool torture_end(struct torture_process *process, int signal, int64_t down_ms)
     return true;
 }
 
-/* An instance needs its store to start. */
+/* An instance needs its store to start. On SQLite an archive has the store for itself. */
 static bool may_start(const struct torture_world *world, const struct torture_process *process)
 {
+    if (process->instance && world->archive.pid != 0 && !world->plan->is.postgres)
+        return false;
     return !process->instance || world->postgres.server == NULL || world->postgres.state == RUNS;
 }
 

@@ -1,5 +1,6 @@
 #include "torture_round.h"
 #include "steady.h"
+#include "torture_archive.h"
 #include "torture_clients.h"
 #include "torture_faults.h"
 #include "torture_store.h"
@@ -219,11 +220,32 @@ static void write_verdict(const struct run *run)
     fclose(file);
 }
 
-static void judge(struct run *run, int late, const char *why)
+/* What was archived meanwhile comes to its end first. *ret: the file; "" if there is none. */
+static void end_archive(struct run *run, char *ret, size_t size)
 {
+    struct torture_archive *archive = &run->world->archive;
+    ret[0] = '\0';
+    if (!archive->begun)
+        return;
+    const char *why = torture_archive_finish(run->world, run->round->plan.is.claims_safe);
+    snprintf(ret, size, "%s/archive.db", run->dir);
+    if (why != NULL && run->world->why[0] == '\0')
+        snprintf(run->world->why, sizeof run->world->why, "%s", why);
+    run->sums->archives += archive->ended;
+    run->sums->archives_killed += archive->killed;
+    run->sums->archives_failed += archive->failed;
+    run->sums->archives_resumed += archive->resumed;
+}
+
+static void judge(struct run *run, int late)
+{
+    char archive[TORTURE_PATH_MAX + 16];
+    const char *why = run->world->why;
     struct torture_verdict *verdict = &run->round->verdict;
     const struct torture_settings *is = &run->round->plan.is;
-    torture_judge(run->books, run->world->store, is->claims_safe, verdict);
+    end_archive(run, archive, sizeof archive);
+    torture_judge(run->books, run->world->store, archive[0] != '\0' ? archive : NULL,
+                  is->claims_safe, verdict);
     if (late > 0 && is->claims_progress)
         torture_verdict_violation(verdict, "%d clients were not served within %d s of the heal",
                                   late, PROGRESS_MS / 1000);
@@ -248,7 +270,7 @@ static int torture_and_judge(struct run *run)
         failed = -1;
     }
     if (failed == 0 && !*run->stop)
-        judge(run, late, run->world->why);
+        judge(run, late);
     return failed != 0 || *run->stop ? -1 : 0;
 }
 

@@ -1,17 +1,10 @@
-#include "torture_store.h"
+#include "torture_store_rep.h"
 
-#include <libpq-fe.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS_MAX = 16, BUSY_MS = 10000 };
-
-struct torture_store {
-    sqlite3 *sqlite;
-    PGconn *postgres;
-};
 
 static void ignore_notice(void *arg, const char *message)
 {

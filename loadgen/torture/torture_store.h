@@ -18,4 +18,11 @@ long torture_store_ask(struct torture_store *store, const char *sql,
                        void (*each)(void *ctx, const char *const *columns), void *ctx,
                        char *message, size_t size);
 
+/* Rows of an archive file beside those of the store: from now on this connection finds
+ * - "ledger": the rows of both, as the archive has their columns
+ * - "moved": those of the archive alone, with their part; "parts": its parts.
+ * 0, or -1 with a message. */
+int torture_store_add_archive(struct torture_store *store, const char *file, char *message,
+                              size_t size);
+
 #endif

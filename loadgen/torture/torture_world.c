@@ -1,5 +1,6 @@
 #include "steady.h"
 #include "sandbox_process.h"
+#include "torture_archive.h"
 #include "torture_world.h"
 
 #include <signal.h>
@@ -143,7 +144,8 @@ int torture_world_prepare(struct torture_world *world, const struct torture_plan
     for (int i = 0; i < TORTURE_INSTANCES; i++)
         world->instance[i] = (struct torture_process){.server = NULL};
     snprintf(world->dir, sizeof world->dir, "%s", dir);
-    if (make_store(world) != 0 || torture_servers_prepare(world) != 0)
+    if (torture_archive_prepare(world) != 0 || make_store(world) != 0 ||
+        torture_servers_prepare(world) != 0)
         return -1;
     for (int i = 0; i < (int)plan->is.instances; i++)
         if (start_instance(world, i) != 0)
@@ -168,6 +170,7 @@ static void keep_log(const struct torture_world *world, int i)
 
 void torture_world_end_round(struct torture_world *world)
 {
+    torture_archive_kill(world);
     for (int i = 0; i < TORTURE_INSTANCES; i++) {
         if (world->instance[i].server == NULL)
             continue;
@@ -204,6 +207,7 @@ static struct torture_process *process_at(struct torture_world *world, int i)
 void torture_world_tick(struct torture_world *world, int64_t now_us)
 {
     struct torture_process *process;
+    torture_archive_look(world);
     for (int i = 0; (process = process_at(world, i)) != NULL; i++)
         torture_process_tick(world, process, now_us);
 }

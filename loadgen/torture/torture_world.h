@@ -19,6 +19,15 @@ struct torture_process {
     bool instance;
 };
 
+/* Archives of the round's ledger (torture_archive.h). */
+struct torture_archive {
+    pid_t pid;  /* 0: none runs */
+    bool begun; /* one has run: the file may be there */
+    bool aim;   /* kill it once the file is larger than it was */
+    int64_t size;
+    int64_t ended, killed, failed, resumed;
+};
+
 struct torture_world {
     struct sandbox *sandbox;
     const char *seckilld, *shim;
@@ -42,6 +51,7 @@ struct torture_world {
     char endpoints[TORTURE_URL_MAX];  /* of the guard, without proxies; "": it has none */
     char database_name[32];           /* in PostgreSQL */
     lk_client *hand;                  /* deletes locks; NULL: not open yet */
+    struct torture_archive archive;
     pid_t stopped_backends[256];
     int n_stopped_backends;
     int failovers;             /* seen in this round */

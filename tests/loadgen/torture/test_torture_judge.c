@@ -138,7 +138,7 @@ static struct torture_verdict judge(const char *sql, const char *lines, bool cla
     struct torture_verdict verdict;
     write_store(sql);
     write_books(lines);
-    assert_int_equal(torture_judge(books, url, claims_safe, &verdict), 0);
+    assert_int_equal(torture_judge(books, url, NULL, claims_safe, &verdict), 0);
     return verdict;
 }
 
@@ -264,10 +264,10 @@ static void a_store_that_cannot_be_read_is_no_verdict(void **state)
     struct torture_verdict verdict;
     write_books("");
     unlink(file);
-    assert_int_equal(torture_judge(books, url, true, &verdict), -1);
+    assert_int_equal(torture_judge(books, url, NULL, true, &verdict), -1);
     assert_true(verdict.violations > 0);
     write_store("DROP TABLE ledger");
-    assert_int_equal(torture_judge(books, url, true, &verdict), -1);
+    assert_int_equal(torture_judge(books, url, NULL, true, &verdict), -1);
     assert_true(verdict.violations > 0);
 }
 

@@ -84,6 +84,19 @@ static void faults_strike_as_often_as_their_table_says(void **state)
     assert_true(struck > 0.9 * expected && struck < 1.1 * expected);
 }
 
+/* A limit names faults that exist wherever they can strike. */
+static void a_named_fault_exists_in_each_round_where_it_can_strike(void **state)
+{
+    static struct torture_plan plan;
+    const struct torture_limits limits = {.fault = "archive", .guard = "sql-row"};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        torture_plan_draw(&plan, seed, &limits);
+        assert_int_equal(plan.is.postgres, plan.is.faults[TORTURE_ARCHIVE]);
+        assert_int_equal(!plan.is.postgres, plan.is.faults[TORTURE_ARCHIVE_OFFLINE]);
+    }
+}
+
 static void some_rounds_trust_the_lock_alone(void **state)
 {
     static struct torture_plan plan;
@@ -165,13 +178,16 @@ static void a_lock_without_a_lease_may_be_stuck_after_a_fault(void **state)
 static void the_line_that_runs_it_again_has_all_limits(void **state)
 {
     char line[400];
-    const struct torture_options options = {
-        .limits = {.guard = "mutex", .store = "sqlite", .instances = 2, .small = true},
-        .slip = "number-only"};
+    const struct torture_options options = {.limits = {.guard = "mutex",
+                                                       .store = "sqlite",
+                                                       .instances = 2,
+                                                       .small = true,
+                                                       .fault = "archive"},
+                                            .slip = "number-only"};
     (void)state;
     torture_options_replay(&options, "build/torture", 17, line, sizeof line);
     assert_string_equal(line, "build/torture --seed 17 --rounds 1 --guard mutex --store sqlite"
-                              " --instances 2 --small --slip number-only");
+                              " --instances 2 --fault archive --small --slip number-only");
 }
 
 int main(void)
@@ -180,6 +196,7 @@ int main(void)
         cmocka_unit_test(equal_seeds_draw_equal_plans),
         cmocka_unit_test(every_fault_and_every_guard_is_drawn),
         cmocka_unit_test(faults_strike_as_often_as_their_table_says),
+        cmocka_unit_test(a_named_fault_exists_in_each_round_where_it_can_strike),
         cmocka_unit_test(some_rounds_trust_the_lock_alone),
         cmocka_unit_test(a_claim_is_that_of_guard_settings_and_faults),
         cmocka_unit_test(a_lock_without_a_lease_may_be_stuck_after_a_fault),
