@@ -39,6 +39,7 @@ $(filter %/test_scarce_memory,$(TESTS)): private LDFLAGS += $(call wrap,malloc c
 $(filter %/test_no_thread,$(TESTS)): LDFLAGS += $(call wrap,pthread_create)
 $(B)/tests/loadgen/cli/test_scarce_memory: | $(B)/seckilld
 $(filter %/test_undecided %/test_keeper %/test_store_fails,$(TESTS)): LDFLAGS += $(call wrap,db_open) # undecided_plan.h
+$(filter %/test_every_call,$(TESTS)): LDFLAGS += $(call wrap,open64 fcntl64 pread64 pwrite64) # faulty_calls.h
 # Stops the thread that reads the answers of a batch before it wakes the threads that asked.
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_signal)
 # The accessibility checker and Node's lock clients, which are in no Debian package.

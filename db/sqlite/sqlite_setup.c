@@ -91,5 +91,8 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
                   store->options.sync == DB_SYNC_FULL ? "FULL" : "NORMAL", -SQLITE_WRITER_CACHE_KB,
                   SQLITE_WAL_KEPT_BYTES) != DB_OK)
         status = refuse(store, error);
+    /* SQLite opens a log to read if it cannot open it to write, and never tries again. */
+    if (status == DB_OK && !shared && conn_exec(conn, "BEGIN IMMEDIATE; ROLLBACK") != DB_OK)
+        status = refuse(store, error);
     return status;
 }

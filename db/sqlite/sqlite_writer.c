@@ -52,7 +52,7 @@ static void rollback(struct sqlite_store *store)
  * them. Each frame's checksum covers the frames before it, so none of them is valid then. If that
  * commit fails, too, the outcome is unknown.
  *
- * Rollback journal: a flush may have failed before or after the journal was finished.
+ * Rollback journal: the call that failed may have come before or after the journal was finished.
  */
 static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
 {
@@ -60,7 +60,7 @@ static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
     if (kind == SQLITE_FULL || kind == SQLITE_BUSY) /* stopped before the last write */
         return true;
     if (store->options.shared_file)
-        return sqlite_code != SQLITE_IOERR_FSYNC;
+        return false;
     return conn_exec(&store->conn, "PRAGMA user_version = %d", SCHEMA_VERSION) == DB_OK;
 }
 
