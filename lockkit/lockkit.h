@@ -270,7 +270,9 @@ struct lk_hold {
  *     An endpoint without a login gets that of LOCKKIT_REDIS_AUTH in the environment, the
  *     Sentinels that of LOCKKIT_SENTINEL_AUTH: "user:password" or "password".
  *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
- *   - zk-*: "host:port[,host:port...][/folder]", the servers of one ensemble.
+ *   - zk-*: "host:port[,host:port...][/folder]", the servers of one ensemble. With
+ *     LOCKKIT_ZOOKEEPER_AUTH in the environment, "user:password", nodes are created for that login
+ *     (digest) alone; without it they are open to every client.
  *   - memcached: "host[:port]" or "unix:///path/to/socket", one server. Its login, if it wants one
  *     (--auth-file), is that of LOCKKIT_MEMCACHED_AUTH in the environment: "user:password".
  *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).

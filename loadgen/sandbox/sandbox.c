@@ -42,7 +42,8 @@ static int choose_password(void)
     return setenv("PGPASSWORD", password, 0) == 0 &&
                    setenv("LOCKKIT_REDIS_AUTH", password, 1) == 0 &&
                    setenv("LOCKKIT_SENTINEL_AUTH", password, 1) == 0 &&
-                   setenv("LOCKKIT_MEMCACHED_AUTH", login, 1) == 0
+                   setenv("LOCKKIT_MEMCACHED_AUTH", login, 1) == 0 &&
+                   setenv("LOCKKIT_ZOOKEEPER_AUTH", login, 1) == 0
                ? 0
                : -1;
 }

@@ -8,9 +8,15 @@
  * servers die with it (PR_SET_PDEATHSIG). No signal handler is installed. Only processes that the
  * sandbox itself started are signalled, by pid.
  *
- * Redis, Sentinel, memcached and PostgreSQL want the one password of this process; ZooKeeper is
- * open to every user of the machine. The password stands in files that only this user can read, and
- * in the environment that lockkit, the service and the tests log in with; never on a command line.
+ * Redis, Sentinel, memcached, ZooKeeper and PostgreSQL want the one password of this process. It
+ * stands in files that only this user can read, and in the environment that lockkit, the service
+ * and the tests log in with; never on a command line.
+ *
+ * What stays open to other users of the machine:
+ * - They can connect, and so use up connections, and sessions of ZooKeeper.
+ * - ZooKeeper tells them about itself ("envi", "srvr", /zookeeper/config), and which nodes exist if
+ *   they guess a name. The ports on which three ZooKeepers speak to each other want no password.
+ * - If a server is down, another program can take its port and be sent the password.
  *
  * Servers get the environment and working directory that this process has at sandbox_open().
  * Threading: one thread uses a sandbox at a time.
@@ -47,9 +53,9 @@ struct sandbox_server {
 };
 
 /* Makes the folder (under $TMPDIR or /tmp). The first call of a process chooses the password and
- * sets LOCKKIT_REDIS_AUTH, LOCKKIT_SENTINEL_AUTH and LOCKKIT_MEMCACHED_AUTH to it, and PGPASSWORD
- * if that is not set (setenv(3): before other threads start). Returns 0, or -1 with a message on
- * stderr. */
+ * sets LOCKKIT_REDIS_AUTH, LOCKKIT_SENTINEL_AUTH, LOCKKIT_MEMCACHED_AUTH and LOCKKIT_ZOOKEEPER_AUTH
+ * to it, and PGPASSWORD if that is not set (setenv(3): before other threads start). Returns 0, or
+ * -1 with a message on stderr. */
 int sandbox_open(struct sandbox **ret);
 /* The password of its servers. The file DIR/password has it, too. */
 const char *sandbox_password(void);
@@ -105,7 +111,8 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
  * "max_connections=20"), may be NULL. */
 struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *const *extra);
 
-/* ZooKeeper: one server, or three that elect a leader. Sessions last 200 ms or more. Committed
+/* ZooKeeper: one server, or three that elect a leader. Only the password gives access to "/" and to
+ * "/zookeeper"; the ACL of a node is its creator's. Sessions last 200 ms or more. Committed
  * data survives a kill of every server. A restarted server serves once a majority runs;
  * sandbox_restart() does not wait for that. */
 enum { SANDBOX_ZOOKEEPERS_MAX = 3, SANDBOX_ZOOKEEPER_TICK_MS = 100 };

@@ -134,6 +134,12 @@ bool sandbox_answers_bytes(const char *path, int port, const void *question, siz
            memcmp(answer, wanted, need) == 0;
 }
 
+size_t sandbox_converse(int port, const void *question, size_t length, char *ret, size_t need,
+                        int64_t wait_ms)
+{
+    return converse(NULL, port, question, length, ret, need, wait_ms);
+}
+
 void sandbox_ask(int port, const char *question, char *ret, size_t size, int64_t wait_ms)
 {
     ret[converse(NULL, port, question, strlen(question), ret, size - 1, wait_ms)] = '\0';

@@ -117,6 +117,12 @@ enum { SANDBOX_MEMCACHED_LOGIN_MAX = 128 };
 /* The command that a connection begins with. */
 void sandbox_memcached_login(char ret[SANDBOX_MEMCACHED_LOGIN_MAX]);
 
+/* -- sandbox_zookeeper_acl.c --------------------------------------------------------------------
+ */
+
+/* Gives "/" and "/zookeeper" of the server's tree to the password alone. False: not done. */
+bool sandbox_zookeeper_close_tree(const struct sandbox_server *server);
+
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */
 
@@ -131,6 +137,10 @@ bool sandbox_answers(const char *path, int port, const char *question, const cha
 /* The same for a question of `length` bytes, which may contain zeros. */
 bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
                            const char *wanted, int64_t wait_ms);
+/* The answer of a server on a loopback port to a question of `length` bytes, until it closes,
+ * `need` bytes have come or wait_ms is over. Returns how many came. */
+size_t sandbox_converse(int port, const void *question, size_t length, char *ret, size_t need,
+                        int64_t wait_ms);
 /* The whole answer of a server on a loopback port that closes after it. *ret gets what arrives
  * within wait_ms, at most size - 1 bytes; "" for nothing. */
 void sandbox_ask(int port, const char *question, char *ret, size_t size, int64_t wait_ms);

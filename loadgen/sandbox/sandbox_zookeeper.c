@@ -67,7 +67,7 @@ static bool configure(const struct sandbox_server *server, int which, const stru
         snprintf(text, sizeof text,
                  "tickTime=%d\nminSessionTimeout=%d\nmaxSessionTimeout=60000\ndataDir=%s/data\n"
                  "clientPort=%d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
-                 "4lw.commands.whitelist=*\nforceSync=no\nmaxClientCnxns=0\n",
+                 "4lw.commands.whitelist=envi,srvr\nforceSync=no\nmaxClientCnxns=0\n",
                  SANDBOX_ZOOKEEPER_TICK_MS, 2 * SANDBOX_ZOOKEEPER_TICK_MS, folder, server->port);
     if (n > 1)
         length += snprintf(text + length, sizeof text - (size_t)length,
@@ -107,6 +107,21 @@ static void fill_args(struct sandbox_server *server)
     snprintf(server->url, sizeof server->url, "127.0.0.1:%d", server->port);
 }
 
+/* A server that serves may still need a moment for sessions. */
+static int close_tree(const struct sandbox_zookeeper *set)
+{
+    int64_t deadline_ms = steady_ms() + AGREE_MS;
+    while (!sandbox_zookeeper_close_tree(set->server[0])) {
+        if (!sandbox_alive(set->server[0]) || steady_ms() > deadline_ms) {
+            fprintf(stderr, "sandbox: %s does not take an ACL; see %s\n", set->server[0]->name,
+                    set->server[0]->log);
+            return -1;
+        }
+        steady_sleep_ms(LOOK_MS);
+    }
+    return 0;
+}
+
 static int start_all(const struct sandbox_zookeeper *set)
 {
     struct ports ports[SANDBOX_ZOOKEEPERS_MAX];
@@ -119,7 +134,7 @@ static int start_all(const struct sandbox_zookeeper *set)
         if (!configure(set->server[i], i, ports, set->n) || sandbox_start(set->server[i]) != 0)
             return -1;
     }
-    return sandbox_zookeeper_agree(set);
+    return sandbox_zookeeper_agree(set) == 0 ? close_tree(set) : -1;
 }
 
 static struct sandbox_server *add(struct sandbox *sandbox)

@@ -10,6 +10,7 @@ enum { LK_LOGIN_MAX = 128 }; /* bytes of a user's name, and of a password */
 #define LK_REDIS_LOGIN     "LOCKKIT_REDIS_AUTH"
 #define LK_SENTINEL_LOGIN  "LOCKKIT_SENTINEL_AUTH"
 #define LK_MEMCACHED_LOGIN "LOCKKIT_MEMCACHED_AUTH"
+#define LK_ZOOKEEPER_LOGIN "LOCKKIT_ZOOKEEPER_AUTH"
 
 typedef struct lk_login {
     char user[LK_LOGIN_MAX + 1];     /* "": none was given */

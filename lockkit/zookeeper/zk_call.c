@@ -132,6 +132,8 @@ static lk_status judge(int code)
     case ZSESSIONEXPIRED:
     case ZAUTHFAILED:
         return LK_LOST;
+    case ZNOAUTH: /* nothing was done */
+        return LK_UNAVAILABLE;
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZCLOSING:
@@ -142,6 +144,13 @@ static lk_status judge(int code)
     default:
         return LK_PROTOCOL;
     }
+}
+
+static const char *text_of(int code)
+{
+    return code == ZNOAUTH ? "access refused; give the login of its nodes, user:password, "
+                             "in " LK_ZOOKEEPER_LOGIN
+                           : zerror(code);
 }
 
 /* The lock is held. It queues the request and wakes the library's thread; it does not block. */
@@ -173,7 +182,7 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
             continue;
         status = pending.done ? judge(ret->code) : LK_UNKNOWN;
         if (status != LK_OK)
-            lk_zk_note(zk, status, pending.done ? zerror(ret->code) : "no answer in time");
+            lk_zk_note(zk, status, pending.done ? text_of(ret->code) : "no answer in time");
         if (!pending.done)
             ticket->pending = NULL;
     } else {
@@ -188,7 +197,7 @@ static int send_create(struct lk_zk_connection *connection, const struct ask *as
                        struct ticket *ticket)
 {
     return zoo_acreate2(connection->handle, ask->path, ask->data, (int)strlen(ask->data),
-                        &ZOO_OPEN_ACL_UNSAFE, ask->mode, on_created, ticket);
+                        connection->zk->access, ask->mode, on_created, ticket);
 }
 
 static int send_delete(struct lk_zk_connection *connection, const struct ask *ask,

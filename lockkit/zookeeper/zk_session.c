@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,13 @@ static void ignore_log(const char *message)
     (void)message;
 }
 
+/* Before the first request of the session: the library sends it first when it connects. */
+static bool log_in(const lk_zk *zk, zhandle_t *handle)
+{
+    return zk->login[0] == '\0' ||
+           zoo_add_auth(handle, "digest", zk->login, (int)strlen(zk->login), NULL, NULL) == ZOK;
+}
+
 /* Without the lock: resolves host names. NULL: no memory, or no such host. */
 static struct lk_zk_connection *open_connection(lk_zk *zk, uint32_t epoch)
 {
@@ -127,6 +135,12 @@ static struct lk_zk_connection *open_connection(lk_zk *zk, uint32_t epoch)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!handle) {
         lk_zk_note(zk, LK_UNAVAILABLE, errno == ENOENT ? "no such host" : strerror(errno));
+        free(connection);
+        return NULL;
+    }
+    if (!log_in(zk, handle)) {
+        lk_zk_note(zk, LK_UNAVAILABLE, "out of memory for the login");
+        zookeeper_close(handle);
         free(connection);
         return NULL;
     }
@@ -258,6 +272,25 @@ static bool hosts_valid(const char *hosts)
     }
 }
 
+/* LK_OK, LK_INVALID. */
+static lk_status read_login(lk_zk *zk, lk_error *error)
+{
+    lk_login login;
+    const char *wrong = lk_login_read(LK_ZOOKEEPER_LOGIN, &login);
+    if (!wrong && login.password[0] != '\0' && login.user[0] == '\0')
+        wrong = "has no user, which ZooKeeper wants";
+    if (wrong)
+        return lk_fail(error, LK_INVALID,
+                       "the environment variable %s %s: give \"user:password\", of at most %d "
+                       "bytes each",
+                       LK_ZOOKEEPER_LOGIN, wrong, LK_LOGIN_MAX);
+    bool given = login.password[0] != '\0';
+    if (given)
+        snprintf(zk->login, sizeof zk->login, "%s:%s", login.user, login.password);
+    zk->access = given ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+    return LK_OK;
+}
+
 lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error)
 {
     if (!context->endpoints || !hosts_valid(context->endpoints))
@@ -268,6 +301,11 @@ lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error)
     lk_zk *zk = calloc(1, sizeof *zk);
     if (!zk)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for a ZooKeeper guard");
+    lk_status status = read_login(zk, error);
+    if (status != LK_OK) {
+        free(zk);
+        return status;
+    }
     zk->context = context;
     pthread_mutex_init(&zk->lock, NULL);
     pthread_cond_init(&zk->changed, NULL);

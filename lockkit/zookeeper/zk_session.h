@@ -9,6 +9,10 @@
  * that it owned are gone, the epoch is over for good, and the next turn opens a new session. If
  * only the connection is lost, the library tries every server in turn, and the session may survive.
  *
+ * If LOCKKIT_ZOOKEEPER_AUTH holds "user:password", each session adds it (scheme "digest") before
+ * its first request, and nodes are created for this login alone. The library adds it again whenever
+ * it reconnects. Without the variable nodes are open to every client, and so need no login.
+ *
  * How long a holder may trust its session: ZooKeeper ends a session no sooner than its timeout
  * after the last request that reached a server. So an answered request proves the session alive
  * until one timeout after the request was sent. The library does not show its own pings, so the
@@ -17,6 +21,7 @@
 #ifndef LOCKKIT_ZK_SESSION_H
 #define LOCKKIT_ZK_SESSION_H
 
+#include "login.h"
 #include "monotonic.h"
 #include "provider.h"
 
@@ -43,9 +48,11 @@ typedef struct lk_zk_waiter {
 
 typedef struct lk_zk {
     const lk_context *context;
-    const void *recipe;        /* of the guard */
-    _Atomic uint64_t n_tokens; /* tokens made */
-    _Atomic uint32_t epoch;    /* of the session that lives; 0: none */
+    const void *recipe;               /* of the guard */
+    char login[2 * LK_LOGIN_MAX + 2]; /* "user:password"; "": none */
+    const struct ACL_vector *access;  /* to the nodes that are created */
+    _Atomic uint64_t n_tokens;        /* tokens made */
+    _Atomic uint32_t epoch;           /* of the session that lives; 0: none */
 
     pthread_mutex_t lock;                /* of all that follows */
     pthread_cond_t changed;              /* connection, session, cleanups, closing */
@@ -67,7 +74,7 @@ typedef struct lk_zk_turn {
 } lk_zk_turn;
 
 /* Endpoints "host:port[,host:port...][/folder]"; the folder must exist. Connects to nothing. LK_OK,
- * LK_INVALID, LK_NO_MEMORY. */
+ * LK_INVALID (also for a login of a wrong form), LK_NO_MEMORY. */
 lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error);
 /* Ends the session, so that all its nodes go; bounded (some seconds when the server hangs). */
 void lk_zk_close(lk_zk *zk);
@@ -99,8 +106,9 @@ typedef struct lk_zk_answer {
     size_t n;
 } lk_zk_answer;
 
-/* LK_OK: the server answered, see code. LK_LOST: the session has ended. LK_UNAVAILABLE: not sent.
- * LK_UNKNOWN: no answer. LK_PROTOCOL: any other code. LK_NO_MEMORY: not sent. */
+/* LK_OK: the server answered, see code. LK_LOST: the session has ended. LK_UNAVAILABLE: not sent,
+ * or the login may not do it. LK_UNKNOWN: no answer. LK_PROTOCOL: any other code. LK_NO_MEMORY: not
+ * sent. */
 lk_status lk_zk_create(const lk_zk_turn *turn, const char *path, const char *data, int mode,
                        lk_zk_answer *ret);
 lk_status lk_zk_delete(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);

@@ -3,6 +3,7 @@
 #include "process.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #define THREADED /* the synchronous functions */
 #include <zookeeper/zookeeper.h>
@@ -97,7 +98,9 @@ static bool start(struct sandbox *sandbox)
         return false;
     handle =
         zookeeper_init(world_zookeeper.url, on_event, SESSION_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
-    if (handle == NULL)
+    const char *login = getenv("LOCKKIT_ZOOKEEPER_AUTH");
+    if (handle == NULL || login == NULL ||
+        zoo_add_auth(handle, "digest", login, (int)strlen(login), NULL, NULL) != ZOK)
         return false;
     zoo_set_servers_resolution_delay(handle,
                                      -1); /* otherwise it keeps opening and closing sockets */

@@ -170,7 +170,10 @@ static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(
     struct sandbox_server *memcached = sandbox_memcached(sandbox, NULL);
     assert_non_null(memcached);
     assert_true(memcached_refuses_strangers(memcached));
+    struct sandbox_zookeeper zookeeper; /* for its strangers see test_sandbox_zookeeper.c */
+    assert_int_equal(sandbox_zookeeper(sandbox, 1, &zookeeper), 0);
     assert_true(a_command_line_tells("redis-server")); /* they are seen */
+    assert_true(a_command_line_tells("QuorumPeerMain"));
     assert_false(a_command_line_tells(sandbox_password()));
 }
 
@@ -205,5 +208,6 @@ int main(void)
         cmocka_unit_test(every_server_refuses_whoever_has_not_the_password_and_none_shows_it),
         cmocka_unit_test(only_this_user_can_read_the_password),
     };
+    signal(SIGPIPE, SIG_IGN); /* a Sentinel ends the connections of a server that it demotes */
     return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
 }

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define THREADED /* the synchronous functions */
@@ -37,6 +39,9 @@ static bool is_answered(void *arg)
     zhandle_t *handle =
         zookeeper_init(question->url, on_event, SESSION_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
     assert_non_null(handle);
+    const char *login = getenv("LOCKKIT_ZOOKEEPER_AUTH");
+    assert_non_null(login);
+    zoo_add_auth(handle, "digest", login, (int)strlen(login), NULL, NULL);
     question->answer = question->create ? zoo_create(handle, question->path, "", 0,
                                                      &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT, NULL, 0)
                                         : zoo_exists(handle, question->path, 0, NULL);
@@ -51,6 +56,34 @@ static int ask(const char *url, const char *path, bool create)
     return question.answer;
 }
 
+/* One session without a login, then with a wrong one; true once the server has answered. */
+static bool is_answered_as_strangers(void *arg)
+{
+    struct question *question = arg;
+    static const char wrong[] = "sandbox:hunter2";
+    static const char *const paths[] = {"/theirs", "/zookeeper/theirs", "/zookeeper/quota/theirs"};
+    enum { PATHS = sizeof paths / sizeof paths[0] };
+    zhandle_t *handle =
+        zookeeper_init(question->url, on_event, SESSION_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
+    assert_non_null(handle);
+    question->answer = ZNOAUTH;
+    for (int i = 0; i < 2 * PATHS && question->answer == ZNOAUTH; i++) {
+        if (i == PATHS)
+            zoo_add_auth(handle, "digest", wrong, (int)strlen(wrong), NULL, NULL);
+        question->answer = zoo_create(handle, paths[i % PATHS], "", 0, &ZOO_OPEN_ACL_UNSAFE,
+                                      ZOO_PERSISTENT, NULL, 0);
+    }
+    zookeeper_close(handle);
+    return question->answer != ZCONNECTIONLOSS && question->answer != ZOPERATIONTIMEOUT;
+}
+
+static void expect_strangers_are_refused(const char *url)
+{
+    struct question question = {.url = url};
+    assert_true(wait_until(is_answered_as_strangers, &question, WITHIN_MS));
+    assert_int_equal(question.answer, ZNOAUTH);
+}
+
 static void a_node_survives_a_killed_server(void **state)
 {
     struct sandbox *sandbox;
@@ -60,6 +93,7 @@ static void a_node_survives_a_killed_server(void **state)
     assert_int_equal(sandbox_zookeeper(sandbox, 1, &alone), 0);
     assert_string_equal(alone.url, alone.server[0]->url);
     assert_int_equal(sandbox_zookeeper_leader(&alone), 0);
+    expect_strangers_are_refused(alone.url);
     assert_int_equal(ask(alone.url, "/kept", true), ZOK);
     assert_true(WIFSIGNALED(sandbox_signal(alone.server[0], SIGKILL)));
     assert_int_equal(sandbox_zookeeper_leader(&alone), -1);
@@ -67,6 +101,7 @@ static void a_node_survives_a_killed_server(void **state)
     assert_int_equal(sandbox_zookeeper_agree(&alone), 0);
     assert_int_equal(ask(alone.url, "/kept", false), ZOK);
     assert_int_equal(ask(alone.url, "/never", false), ZNONODE);
+    expect_strangers_are_refused(alone.url);
     struct process server = process_of(alone.server[0]->pid);
     sandbox_close(sandbox);
     assert_true(process_gone(server));
@@ -93,6 +128,8 @@ static void of_three_another_leads_when_the_leader_is_killed(void **state)
     assert_int_equal(sandbox_zookeeper(sandbox, 3, &set), 0);
     struct succession succession = {.set = &set, .was = sandbox_zookeeper_leader(&set)};
     assert_in_range(succession.was, 0, 2);
+    for (int i = 0; i < set.n; i++)
+        expect_strangers_are_refused(set.server[i]->url);
     assert_int_equal(ask(set.url, "/kept", true), ZOK);
     assert_true(WIFSIGNALED(sandbox_signal(set.server[succession.was], SIGKILL)));
     assert_true(wait_until(another_leads, &succession, WITHIN_MS));

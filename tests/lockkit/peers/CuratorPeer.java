@@ -37,7 +37,9 @@ class CuratorPeer {
         int turns = Integer.parseInt(args[4]), seen = Integer.parseInt(args[5]);
         int made = 0, moved = 0, torn = 0, last = -1;
         long deadline = System.nanoTime() + PATIENCE_MS * 1000000L;
-        CuratorFramework client = CuratorFrameworkFactory.newClient(args[1], new RetryOneTime(100));
+        CuratorFramework client = CuratorFrameworkFactory.builder().connectString(args[1])
+            .retryPolicy(new RetryOneTime(100))
+            .authorization("digest", System.getenv("LOCKKIT_ZOOKEEPER_AUTH").getBytes()).build();
         client.start();
         InterProcessLock lock = lock(client, args[0], args[2]);
         RandomAccessFile file = new RandomAccessFile(args[3], "rw");

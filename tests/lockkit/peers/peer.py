@@ -37,8 +37,10 @@ def kazoo(kind, patterns, timeout=None):
     def connect(server, name):
         from kazoo.client import KazooClient
         from kazoo.exceptions import LockTimeout, NoNodeError
+        from kazoo.security import CREATOR_ALL_ACL
 
-        client = KazooClient(hosts=server)
+        client = KazooClient(hosts=server, default_acl=CREATOR_ALL_ACL,
+                             auth_data=[("digest", os.environ["LOCKKIT_ZOOKEEPER_AUTH"])])
         client.start()
         lock = getattr(client, kind)(name, extra_lock_patterns=patterns)
 

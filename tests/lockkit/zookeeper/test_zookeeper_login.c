@@ -1,0 +1,154 @@
+/* The login of the environment is added to each session with ZooKeeper, and its nodes are its own.
+ * An ensemble that refuses is named, with what to do, and without the password. */
+#include "lock_world.h"
+#include "login.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+#define GUARD "zk-ephemeral"
+#define KEY   "lock:item:1"
+#define WRONG "hunter2"
+
+enum { COMMAND_MS = 20000 };
+
+static char right[2 * LK_LOGIN_MAX];
+
+static int open_world(void **state)
+{
+    world = &family_zookeeper;
+    if (world_open(state) != 0)
+        return -1;
+    snprintf(right, sizeof right, "%s", getenv(LK_ZOOKEEPER_LOGIN));
+    return 0;
+}
+
+static int log_in_again(void **state)
+{
+    (void)state;
+    world->wipe();
+    return setenv(LK_ZOOKEEPER_LOGIN, right, 1);
+}
+
+static lk_client *open_client(const char *url)
+{
+    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
+    lk_client *client;
+    assert_int_equal(lk_open(GUARD, url, &options, &client, NULL), LK_OK);
+    return client;
+}
+
+/* One attempt with the environment as it is. *message gets what the client says of it. */
+static lk_status try_once(const char *url, char message[LK_MESSAGE_MAX])
+{
+    lk_client *client = open_client(url);
+    lk_hold hold;
+    lk_status status = lk_try_acquire(client, KEY, &hold);
+    lk_last_error(client, message, LK_MESSAGE_MAX);
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+    return status;
+}
+
+static void expect(const char *message, const char *words)
+{
+    if (strstr(message, words) == NULL)
+        fail_msg("no \"%s\" in \"%s\"", words, message);
+}
+
+static void another_login_neither_takes_nor_frees_a_lock(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(world_zookeeper.url);
+    lk_hold hold;
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    setenv(LK_ZOOKEEPER_LOGIN, "sandbox:" WRONG, 1);
+    lk_client *stranger = open_client(world_zookeeper.url);
+    lk_hold none;
+    assert_int_equal(lk_try_acquire(stranger, KEY, &none), LK_UNAVAILABLE);
+    assert_int_equal(lk_force_release(stranger, KEY), LK_UNAVAILABLE);
+    lk_close(stranger);
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
+static void each_connection_logs_in(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(world_zookeeper.url);
+    lk_hold hold;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_not_equal(sandbox_signal(world_zookeeper.server[0], SIGKILL), -1);
+        assert_int_equal(sandbox_restart(world_zookeeper.server[0]), 0);
+        assert_int_equal(sandbox_zookeeper_agree(&world_zookeeper), 0);
+    }
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
+static void an_ensemble_that_refuses_is_named_with_what_to_do(void **state)
+{
+    (void)state;
+    static const char *const logins[] = {"", "sandbox:" WRONG};
+    char message[LK_MESSAGE_MAX];
+    for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
+        setenv(LK_ZOOKEEPER_LOGIN, logins[i], 1);
+        assert_int_equal(try_once(world_zookeeper.url, message), LK_UNAVAILABLE);
+        expect(message, world_zookeeper.url);
+        expect(message, "access refused");
+        expect(message, LK_ZOOKEEPER_LOGIN);
+        assert_null(strstr(message, WRONG));
+    }
+}
+
+static void a_wrong_form_is_refused_at_open(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {WRONG, "me:", ":" WRONG, "me:" WRONG "\n"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        lk_client *client;
+        lk_error error = {.message = ""};
+        setenv(LK_ZOOKEEPER_LOGIN, forms[i], 1);
+        assert_int_equal(lk_open(GUARD, world_zookeeper.url, NULL, &client, &error), LK_INVALID);
+        expect(error.message, LK_ZOOKEEPER_LOGIN);
+        expect(error.message, "\"user:password\"");
+        assert_null(strstr(error.message, WRONG));
+    }
+}
+
+/* A folder that is open to all, in a tree that is not. */
+static void without_the_variable_nodes_are_open(void **state)
+{
+    (void)state;
+    char url[WORLD_ENDPOINTS_MAX], message[LK_MESSAGE_MAX];
+    assert_true(world_zk_create("/open", ZOO_PERSISTENT, NULL, 0));
+    snprintf(url, sizeof url, "%s/open", world_zookeeper.url);
+    unsetenv(LK_ZOOKEEPER_LOGIN);
+    assert_int_equal(try_once(url, message), LK_OK);
+    setenv(LK_ZOOKEEPER_LOGIN, "another:" WRONG, 1);
+    assert_int_equal(try_once(url, message), LK_OK); /* in the folders that the first has made */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(another_login_neither_takes_nor_frees_a_lock, log_in_again),
+        cmocka_unit_test_teardown(each_connection_logs_in, log_in_again),
+        cmocka_unit_test_teardown(an_ensemble_that_refuses_is_named_with_what_to_do, log_in_again),
+        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
+        cmocka_unit_test_teardown(without_the_variable_nodes_are_open, log_in_again),
+    };
+    return cmocka_run_group_tests(tests, open_world, world_close);
+}
