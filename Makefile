@@ -26,8 +26,9 @@ VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.
 # -- packages: this is the only list; what is missing is installed, through sudo if not root --------
 PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev nettle-dev uthash-dev libjs-d3 libqrencode-dev redis-server redis-tools
-PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
-              libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
+PKGS_serve := memcached libzookeeper-java libslf4j-java liblog4j1.2-java openjdk-17-jre-headless
+PKGS_lab   := $(PKGS_serve) postgresql-15
+PKGS_test  := $(PKGS_lab) libcmocka-dev openjdk-17-jdk-headless elfutils chromium chromium-driver fonts-wqy-microhei \
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
               python3-jsonschema liblua5.1-0-dev hledger beancount zbar-tools
 PKGS_lint  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck systemd
@@ -127,9 +128,10 @@ $(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/* app/page/
 demo: all ## one sale under seven guards, with a verdict
 	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
 serve: all $(if $(FOLLOW),site) ## the live page, until Ctrl-C; LISTEN=HOST:PORT; FOLLOW=1 or HOST:PORT: for a class
+	-$(Q).ci/install-packages $(PKGS_serve) # without a server go its guards alone
 	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN)) \
 	    $(if $(FOLLOW),--site=$(B)/site --follow$(addprefix =,$(filter-out 1,$(FOLLOW))))
-lab: all deps-test ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
+lab: all deps-lab ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
 	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \
 	    --json $(B)/lab/matrix.json --html $(B)/lab/matrix.html
 
@@ -202,7 +204,7 @@ clean: ## removes build/
 	$(Q)rm -rf $(B)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
-deps-build deps-test deps-lint deps-bench: deps-%:
+deps-build deps-lab deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
 .PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim plants torture bench fuzz fuzz-corpus \
-        lint format install uninstall clean help deps-build deps-test deps-lint deps-bench
+        lint format install uninstall clean help deps-build deps-lab deps-test deps-lint deps-bench

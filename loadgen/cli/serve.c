@@ -3,6 +3,7 @@
 #include "follow_command.h"
 #include "remote.h"
 #include "sandbox_process.h"
+#include "serve_servers.h"
 #include "steady.h"
 
 #include <errno.h>
@@ -17,18 +18,21 @@ enum {
     LOOK_EVERY_MS = 200,
     SAMPLE_STOCK = 100,
     SAMPLE_BALANCE = 1000000,
-    REDIS_NODES = 3, /* redis-* guards use the first, redlock all */
+    USABLE_MS = 20000, /* until the guards of the servers that run can be used */
+    USABLE_AGAIN_MS = 50,
+    OPTION_MAX = SERVE_ADDRESS_MAX + 32,
     LOG_MAX = 4096
 };
 
 /* The servers. What strikes instance 0 and Redis node 0 leaves the others alone. */
 struct world {
-    struct sandbox *sandbox;
-    struct sandbox_server *redis[REDIS_NODES];
+    struct serve_servers locks;
+    struct sandbox *sandbox;               /* of the service and the class */
     struct sandbox_server *service, *peer; /* two instances on one store */
     struct sandbox_server *classroom;      /* NULL: no class follows */
-    char store[SANDBOX_TEXT_MAX + 32], nodes[REDIS_NODES * SANDBOX_TEXT_MAX];
-    bool cut; /* the wire between the service and Redis */
+    char store[SANDBOX_TEXT_MAX + 32];
+    int64_t locks_ms; /* steady_ms() when the lock servers had started */
+    bool cut;         /* the wire between the service and Redis */
 };
 
 /* Of both instances: requests can be held at points, each request takes its own lock, and there is
@@ -37,25 +41,16 @@ static const char *const both[] = {"--db-shared", "--sync=normal", "--lab", "--l
                                    "--workers=96"};
 enum { N_BOTH = sizeof both / sizeof both[0] };
 
-static int start_redis(struct world *world)
-{
-    for (int i = 0; i < REDIS_NODES; i++) {
-        world->redis[i] = sandbox_redis(world->sandbox, NULL);
-        if (world->redis[i] == NULL)
-            return -1;
-        strncat(world->nodes, i == 0 ? "" : ",", sizeof world->nodes - strlen(world->nodes) - 1);
-        strncat(world->nodes, world->redis[i]->url, sizeof world->nodes - strlen(world->nodes) - 1);
-    }
-    return 0;
-}
-
 /* The second instance. Only sales of the arena, which are spread over both, ask it. */
 static int start_peer(struct world *world, const char *binary)
 {
-    const char *args[N_BOTH + 7] = {"--db",       world->store, "--redis",
-                                    world->nodes, "--instance", "second"};
+    char options[SERVE_KINDS][OPTION_MAX];
+    const char *args[4 + N_BOTH + SERVE_KINDS + 1] = {"--db", world->store, "--instance", "second"};
+    size_t n = 4;
     for (size_t i = 0; i < N_BOTH; i++)
-        args[6 + i] = both[i];
+        args[n++] = both[i];
+    for (size_t i = 0; serve_servers_option(&world->locks, i, options[i], OPTION_MAX); i++)
+        args[n++] = options[i];
     world->peer = sandbox_seckilld(world->sandbox, binary, args);
     return world->peer != NULL ? 0 : -1;
 }
@@ -63,6 +58,7 @@ static int start_peer(struct world *world, const char *binary)
 /* Starts the service at the user's address. sandbox_seckilld() would take any free port. */
 static int start_service(struct world *world, const struct options *options, const char *binary)
 {
+    char option[OPTION_MAX];
     const struct load_target *target = &options->targets[0];
     struct sandbox_server *server =
         sandbox_add(world->sandbox, "seckilld", sandbox_seckilld_answers);
@@ -74,11 +70,12 @@ static int start_service(struct world *world, const struct options *options, con
     sandbox_arg(server, "--listen");
     sandbox_arg(server, "%s", options->listen);
     sandbox_arg(server, "--db=%s", world->store);
-    sandbox_arg(server, "--redis=%s", world->nodes);
     sandbox_arg(server, "--demo");
     sandbox_arg(server, "--demo-peers=%s", world->peer->url);
     for (size_t i = 0; i < N_BOTH; i++)
         sandbox_arg(server, "%s", both[i]);
+    for (size_t i = 0; serve_servers_option(&world->locks, i, option, sizeof option); i++)
+        sandbox_arg(server, "%s", option);
     world->service = server;
     return sandbox_start(server);
 }
@@ -145,6 +142,43 @@ static int make_samples(const struct options *options)
     return -1;
 }
 
+/* Until GET /v1/guards says that each guard can be used whose server runs: a lock server that
+ * answers may not be connected yet. Returns -1 with a message if that fails. */
+static int await_guards(const struct options *options, const struct world *world)
+{
+    const int64_t until_ms = steady_ms() + USABLE_MS;
+    struct remote_service service;
+    char message[REMOTE_MESSAGE_MAX];
+    for (;;) {
+        size_t n;
+        if (remote_describe(options, &service, message) != 0) {
+            fprintf(stderr, "loadgen: %s\n", message);
+            return -1;
+        }
+        const bool usable = serve_servers_usable(&world->locks, service.guards, &n);
+        const size_t all = json_array_size(service.guards);
+        remote_forget(&service);
+        if (usable || steady_ms() > until_ms || atomic_load(options->stop)) {
+            printf("%zu of %zu guards can be used.\n", n, all);
+            return 0;
+        }
+        steady_sleep_ms(USABLE_AGAIN_MS);
+    }
+}
+
+static void tell_servers(const struct world *world, int64_t begun_ms)
+{
+    const int64_t now_ms = steady_ms();
+    const long long service =
+        serve_servers_memory(world->service) + serve_servers_memory(world->peer);
+    printf("Started in %.1f s, the lock servers at the same time:\n",
+           (double)(now_ms - begun_ms) / 1000);
+    serve_servers_print(&world->locks);
+    printf("  %-11s %5.1f s  %4.0f MB  two instances: %s, %s\n\n", "seckilld",
+           (double)(now_ms - world->locks_ms) / 1000, (double)service / 1e6, world->service->url,
+           world->peer->url);
+}
+
 static void greet(const struct options *options, const struct sandbox_server *server,
                   const struct sandbox_server *redis)
 {
@@ -176,7 +210,7 @@ static void greet(const struct options *options, const struct sandbox_server *se
  * is cut are done afterwards: a lock may be granted to a client that has given up. */
 static void set_wire(struct world *world, bool cut)
 {
-    if (sandbox_signal(world->redis[0], cut ? SIGSTOP : SIGCONT) == 0)
+    if (sandbox_signal(serve_servers_redis(&world->locks), cut ? SIGSTOP : SIGCONT) == 0)
         world->cut = cut;
 }
 
@@ -238,8 +272,10 @@ static int prepare(struct options *options)
 
 static int start_world(struct world *world, const struct options *options, const char *binary)
 {
-    if (sandbox_open(&world->sandbox) != 0 || start_redis(world) != 0)
+    if (serve_servers_start(&world->locks) != 0 || atomic_load(options->stop) ||
+        sandbox_open(&world->sandbox) != 0)
         return -1;
+    world->locks_ms = steady_ms();
     snprintf(world->store, sizeof world->store, "sqlite:%s/seckill.db",
              options->dir != NULL ? options->dir : sandbox_dir(world->sandbox));
     if (options->follows && start_classroom(world, options) != 0)
@@ -250,6 +286,7 @@ static int start_world(struct world *world, const struct options *options, const
 int serve_run(const struct options *given)
 {
     char path[4096];
+    const int64_t begun_ms = steady_ms();
     struct options options = *given;
     struct world world = {.sandbox = NULL};
     int status = EXIT_FAILURE;
@@ -257,12 +294,18 @@ int serve_run(const struct options *given)
         beside("loadgen", "seckilld", "--seckilld", given->seckilld, X_OK, path, sizeof path);
     if (binary == NULL || prepare(&options) != 0)
         return EXIT_FAILURE;
-    if (start_world(&world, &options, binary) == 0 && make_samples(&options) == 0) {
-        greet(&options, world.service, world.redis[0]);
+    printf("Starting lock servers and two instances of the service ...\n");
+    fflush(stdout);
+    if (start_world(&world, &options, binary) == 0 && make_samples(&options) == 0 &&
+        await_guards(&options, &world) == 0) {
+        tell_servers(&world, begun_ms);
+        greet(&options, world.service, serve_servers_redis(&world.locks));
         greet_class(world.classroom);
         status = wait_for_end(&options, &world);
+    } else if (atomic_load(options.stop)) {
+        status = EXIT_SUCCESS; /* Ctrl-C */
     }
-    if (world.sandbox != NULL)
-        sandbox_close(world.sandbox);
+    sandbox_close(world.sandbox); /* first: a lock server without clients ends at once */
+    serve_servers_close(&world.locks);
     return status;
 }

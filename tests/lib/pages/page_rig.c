@@ -34,10 +34,17 @@ int page_open_lab(void **state)
     return page_open((const char *const[]){"--lab", NULL});
 }
 
-static bool answers(struct sandbox_server *server)
+/* Its addresses are printed once the service says which guards can be used. */
+static bool has_printed_addresses(struct sandbox_server *server)
 {
-    return sandbox_answers(NULL, server->port, "GET /readyz HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ",
-                           1000);
+    char line[1024];
+    bool result = false;
+    FILE *log = fopen(server->log, "re");
+    while (log != NULL && !result && fgets(line, sizeof line, log) != NULL)
+        result = strncmp(line, "Open http://", strlen("Open http://")) == 0;
+    if (log != NULL)
+        fclose(log);
+    return result;
 }
 
 int page_open_serve(void **state)
@@ -46,9 +53,10 @@ int page_open_serve(void **state)
     page = (struct page_rig){.shop.client.fd = -1, .browser.session = ""};
     if (sandbox_open(&page.shop.sandbox) != 0)
         return -1;
-    struct sandbox_server *serve = sandbox_add(page.shop.sandbox, "serve", answers);
+    struct sandbox_server *serve = sandbox_add(page.shop.sandbox, "serve", has_printed_addresses);
     if (serve == NULL)
         return -1;
+    serve->ready_ms = PAGE_WAIT_MS; /* it starts a server of each kind */
     serve->port = sandbox_free_port();
     snprintf(serve->url, sizeof serve->url, "http://127.0.0.1:%d", serve->port);
     sandbox_arg(serve, "%s", shop_binary("loadgen"));

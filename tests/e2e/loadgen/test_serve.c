@@ -1,0 +1,165 @@
+/* `loadgen serve`: which guards can be used, what is missing, and that nothing is left at its end.
+ */
+#include "sandbox_process.h"
+#include "shop.h"
+#include "steady.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WAIT_MS = 60000, LOOK_MS = 20, PATH_LONGEST = 600, LOG_MAX = 16384 };
+
+static struct sandbox *sandbox;
+static char folder[PATH_LONGEST]; /* its TMPDIR */
+
+static const char *log_of(const struct sandbox_server *server)
+{
+    static char text[LOG_MAX];
+    FILE *log = fopen(server->log, "re");
+    const size_t n = log != NULL ? fread(text, 1, sizeof text - 1, log) : 0;
+    if (log != NULL)
+        fclose(log);
+    text[n] = '\0';
+    return text;
+}
+
+static bool has_printed_addresses(struct sandbox_server *server)
+{
+    return strstr(log_of(server), "Ctrl-C stops everything") != NULL;
+}
+
+/* path: its PATH; NULL: ours. Returns once it has printed its addresses. */
+static struct sandbox_server *start(const char *path)
+{
+    struct sandbox_server *serve = sandbox_add(sandbox, "serve", has_printed_addresses);
+    assert_non_null(serve);
+    serve->ready_ms = WAIT_MS;
+    serve->port = sandbox_free_port();
+    sandbox_arg(serve, "env");
+    sandbox_arg(serve, "TMPDIR=%s", folder);
+    if (path != NULL)
+        sandbox_arg(serve, "PATH=%s", path);
+    sandbox_arg(serve, "%s", shop_binary("loadgen"));
+    sandbox_arg(serve, "serve");
+    sandbox_arg(serve, "--listen=127.0.0.1:%d", serve->port);
+    assert_int_equal(sandbox_start(serve), 0);
+    return serve;
+}
+
+static int entries(const char *path)
+{
+    int n = 0;
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n - 2; /* . and .. */
+}
+
+static void end_by_ctrl_c(struct sandbox_server *serve)
+{
+    const int64_t until_ms = steady_ms() + WAIT_MS;
+    assert_int_equal(sandbox_signal(serve, SIGINT), 0);
+    while (sandbox_alive(serve) && steady_ms() < until_ms)
+        steady_sleep_ms(LOOK_MS);
+    assert_false(sandbox_alive(serve));
+    assert_non_null(strstr(log_of(serve), "stopping"));
+    assert_int_equal(entries(folder), 0);
+}
+
+/* Does each guard answer but those with this prefix? A busy machine may lose a question. */
+static bool all_answer_but(int port, const char *const *prefixes)
+{
+    size_t i;
+    json_t *guard, *answer = client_get(port, "/v1/guards");
+    bool result = true;
+    json_array_foreach(json_object_get(answer, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        bool wanted = true;
+        for (size_t k = 0; prefixes[k] != NULL; k++)
+            wanted = wanted && strncmp(name, prefixes[k], strlen(prefixes[k])) != 0;
+        result = result && json_is_true(json_object_get(guard, "servers_answer")) == wanted;
+    }
+    json_decref(answer);
+    return result && i == 23;
+}
+
+static void await_guards(int port, const char *const *prefixes)
+{
+    const int64_t until_ms = steady_ms() + WAIT_MS;
+    while (!all_answer_but(port, prefixes) && steady_ms() < until_ms)
+        steady_sleep_ms(LOOK_MS);
+    assert_true(all_answer_but(port, prefixes));
+}
+
+static void every_kind_of_server_is_started_and_ends_at_ctrl_c(void **state)
+{
+    (void)state;
+    static const char *const without[] = {"pg-", NULL};
+    struct sandbox_server *serve = start(NULL);
+    const char *text = log_of(serve);
+    assert_non_null(strstr(text, "21 of 23 guards can be used"));
+    assert_non_null(strstr(text, "\n  memcached "));
+    assert_non_null(strstr(text, "\n  ZooKeeper "));
+    assert_null(strstr(text, "not installed"));
+    await_guards(serve->port, without);
+    end_by_ctrl_c(serve);
+}
+
+static void a_server_that_is_not_installed_is_told_in_one_line(void **state)
+{
+    (void)state;
+    static const char *const without[] = {"pg-", "memcached", "zk-", NULL};
+    char path[PATH_LONGEST + 8], link[PATH_LONGEST + 32];
+    snprintf(path, sizeof path, "%s-path", folder);
+    snprintf(link, sizeof link, "%s/redis-server", path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(symlink("/usr/bin/redis-server", link), 0);
+    struct sandbox_server *serve = start(path);
+    const char *text = log_of(serve);
+    const char *line = strstr(text, "loadgen: memcached is not installed");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "apt-get install memcached\n"));
+    assert_non_null(strstr(text, "loadgen: ZooKeeper is not installed"));
+    assert_null(strstr(text, "sandbox:"));
+    assert_non_null(strstr(text, "17 of 23 guards can be used"));
+    await_guards(serve->port, without);
+    end_by_ctrl_c(serve);
+}
+
+static int open_sandbox(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    snprintf(folder, sizeof folder, "%s/tmp", sandbox_dir(sandbox));
+    return mkdir(folder, 0700);
+}
+
+static int close_sandbox(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_server_is_started_and_ends_at_ctrl_c),
+        cmocka_unit_test(a_server_that_is_not_installed_is_told_in_one_line),
+    };
+    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
+}
