@@ -1,7 +1,7 @@
 // The arena: all guards whose servers answer sell at the same time, over all instances, and one fault
 // strikes them all.
 import { judge } from "./arena_judge.js";
-import { abandon, arm, disarm, findOut, sendHeir, strike } from "./arena_strike.js";
+import { abandon, arm, disarm, findOut, sendHeir, spared, strike } from "./arena_strike.js";
 import { Tile } from "./arena_tile.js";
 import { clock, drawNotices, notice, noticeOfLink, refusalOf, settled } from "./notices.js";
 import { ask, post } from "./stream.js";
@@ -9,7 +9,8 @@ import { reason, setLanguage, speak, text } from "./text.js";
 import { mendWire } from "./wire.js";
 
 const LOOK_MS = 400, STALL_MS = 15000, // longer than a request waits for its lock
-   IDLE_MS = 2000, GONE_MS = 60000;
+   IDLE_MS = 2000, GONE_MS = 60000,
+   MISSED_MS = 5000; // a server that has answered, and does not, is asked again for so long
 const form = document.getElementById("form"), start = document.getElementById("start"), lang = document.getElementById("lang");
 const message = document.getElementById("message"), summary = document.getElementById("summary");
 const given = new URLSearchParams(location.search);
@@ -52,6 +53,13 @@ function drawAway() {
     const option = WHERE.find(([prefix]) => name.startsWith(prefix))?.[1] ?? "--redis";
     return Object.assign(document.createElement("li"), { textContent: text("away", { guard: name, option }) });
   }));
+}
+
+// Which tiles the chosen fault strikes, before it does.
+function drawStrikes() {
+  const fault = service.lab ? field("fault").value : "none", not = tiles.filter((tile) => spared(fault, tile));
+  document.getElementById("strikes").textContent = fault === "none" ? text("strikes.none")
+    : text("strikes", { what: text(`strikes.${fault}`), n: tiles.length - not.length, all: tiles.length, not: not.map(({ guard }) => guard).join(", ") });
 }
 
 /* -- settings: all in the address ---------------------------------------------------------------- */
@@ -101,11 +109,40 @@ function termsOf(guard) {
 
 /* -- a run --------------------------------------------------------------------------------------- */
 
+const answering = () => service.guards.filter((guard) => guard.servers_answer);
+
+// Before any sale: a tile for each guard whose server answers.
+function layOutIdle() {
+  layOut(answering().map((guard) => ({ guard: guard.name })), 0, 0, "none");
+}
+
 function layOut(sales, buyers, stock, fault) {
   const list = document.getElementById("tiles");
   list.replaceChildren();
   const known = (name) => service.guards.find((guard) => guard.name === name);
   tiles = sales.map((terms) => new Tile(list, terms, known(terms.guard), { buyers, stock, fault }));
+  drawStrikes();
+}
+
+// A server that did not answer may be there by now: its guards join before the next sale.
+async function lookForGuards() {
+  const before = answering().length;
+  if (before === service.guards.length) return;
+  const now = await ask("/v1/guards").catch(() => null);
+  if (now === null || busy) return;
+  service = now;
+  drawAway();
+  if (answering().length !== before && tiles.every((tile) => tile.state === "idle")) layOutIdle();
+}
+
+// On a busy machine one question to a server may be lost: no tile goes for that.
+async function lookAgain() {
+  const until = performance.now() + MISSED_MS;
+  do {
+    service = await ask("/v1/guards");
+    if (tiles.every((tile) => answering().some(({ name }) => name === tile.guard))) return;
+    await new Promise((later) => setTimeout(later, LOOK_MS));
+  } while (performance.now() < until);
 }
 
 async function press(event) {
@@ -116,7 +153,7 @@ async function press(event) {
   tell();
   sum();
   try {
-    service = await ask("/v1/guards");
+    await lookAgain();
     drawAway();
     await run();
   } catch (error) {
@@ -129,8 +166,7 @@ async function press(event) {
 
 async function run() {
   const dice = [...crypto.getRandomValues(new Uint8Array(3))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const sales = service.guards.filter((guard) => guard.servers_answer)
-    .map((guard, i) => ({ ...termsOf(guard), run_id: `arena-${dice}${String(i).padStart(2, "0")}` }));
+  const sales = answering().map((guard, i) => ({ ...termsOf(guard), run_id: `arena-${dice}${String(i).padStart(2, "0")}` }));
   const [buyers, stock, connections] = ["buyers", "stock", "connections"].map(number);
   const fault = service.lab ? field("fault").value : "none", lease_ms = number("lease");
   if (service.lab) await mendWire();
@@ -187,11 +223,11 @@ async function judgeAll(reports, killed) {
     const lockNow = () => service.lab ? ask(`/v1/lab/locks/${tile.resource}`).catch(() => null) : null;
     let lock = await lockNow();
     if (killed || stands(lock)) {
-      await sendHeir(tile);
+      await sendHeir(tile, killed);
       lock = await lockNow();
     }
     const audit = (await ask(`/v1/audit?resource=${tile.resource}`).catch(() => null))?.resources[0] ?? null;
-    tile.end(judge({ audit, lock, heir: tile.heir, report: one, buyers: tile.buyers }), one, audit);
+    tile.end(judge({ audit, lock, heir: tile.heir, report: one, buyers: tile.buyers, ends: tile.ends, killed }), one, audit);
   }));
   const count = (state) => tiles.filter((tile) => tile.state === state).length;
   sum("summary", { good: count("good"), bad: count("bad"), stuck: count("stuck"), refused: count("refused"), unknown: count("unknown") });
@@ -218,6 +254,8 @@ async function lookAround() {
   const sale = await ask("/v1/demo/sales").catch((error) => (error.status === 404 ? { state: "none" } : null));
   if (busy) return;
   answers(sale !== null);
+  await lookForGuards();
+  if (busy) return;
   if (sale?.state === "none") tell("noDemo");
   instances = sale?.instances ?? instances;
   if (instances === 1) notice("instances", "oneInstance");
@@ -229,6 +267,7 @@ async function lookAround() {
 
 function redraw() {
   drawAway();
+  drawStrikes();
   for (const tile of tiles) tile.draw();
   tell(...said);
   sum(...summed);
@@ -242,10 +281,13 @@ lang.addEventListener("change", () => {
   redraw();
   answers(gone === null);
 });
-form.addEventListener("change", keepSettings);
+form.addEventListener("change", () => {
+  keepSettings();
+  drawStrikes();
+});
 form.addEventListener("submit", press);
 addEventListener("pagehide", abandon);
-layOut(service.guards.filter((guard) => guard.servers_answer).map((guard) => ({ guard: guard.name })), 0, 0, "none");
+layOutIdle();
 redraw();
 await lookAround();
 setInterval(lookAround, IDLE_MS);

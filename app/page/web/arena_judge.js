@@ -16,9 +16,10 @@ function turnedAway(report) {
 }
 
 // audit: of the item; lock: as the lock server says, null: it did not; heir: {ok, problem} of an order
-// sent after the sale, null: none was; report: of the load, null: it died. Returns the state of a tile,
-// the name of its words and their values.
-export function judge({ audit, lock, heir, report, buyers }) {
+// sent after the sale, null: none was; report: of the load, null: it died; ends: a dead holder's lock
+// ends by itself, by its lease or its session; killed: the load was killed, so it need not sell out.
+// Returns the state of a tile, the name of its words and their values.
+export function judge({ audit, lock, heir, report, buyers, ends, killed }) {
   if (!audit) return { state: "unknown", name: "unknown", values: {} };
   const stock = audit.initial + audit.restocked, sold = audit.sold, lost = audit.lost_updates;
   const values = { sold, stock, oversold: audit.oversold, lost, row: audit.current };
@@ -26,10 +27,10 @@ export function judge({ audit, lock, heir, report, buyers }) {
   if (lost > 0) return { state: "bad", name: "lostOnly", values };
   const wrong = further(report);
   if (!audit.ok || wrong.length) return { state: "bad", name: "unsound", values: { ...values, figures: wrong.map((pair) => pair.join(" ")).join(", ") } };
-  if (!served(heir) && lock?.holders > 0 && lock.left_ms === null) return { state: "stuck", name: "stuck", values };
+  if (!served(heir) && !ends && lock?.holders > 0 && lock.left_ms === null) return { state: "stuck", name: "stuck", values };
   const refused = turnedAway(report);
   if (!served(heir)) return { state: "refused", name: "heirRefused", values };
   if (refused > 0) return { state: "refused", name: "refused", values: { ...values, refused } };
-  if (report && sold < Math.min(stock, buyers)) return { state: "refused", name: "undersold", values };
+  if ((report || !killed) && sold < Math.min(stock, buyers)) return { state: "refused", name: "undersold", values };
   return { state: "good", name: report ? "good" : "survived", values };
 }

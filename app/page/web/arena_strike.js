@@ -3,7 +3,7 @@
 import { ask, post } from "./stream.js";
 import { setWire } from "./wire.js";
 
-const LOOK_MS = 200, GRACE_MS = 2000, HELD_MS = 60000, BACK_MS = 60000;
+const LOOK_MS = 200, GRACE_MS = 2000, HELD_MS = 60000, BACK_MS = 60000, HEIR_MS = 60000; // longer than a session of ZooKeeper lives
 const FREEZE_MIN_MS = 2500, FREEZE_BEYOND_MS = 1500; // its lease
 const BEFORE = 2; // orders that this instance writes before one is held: each instance has three at least
 
@@ -28,7 +28,7 @@ async function pausesById() {
 const ofRedis = (tile) => tile.guard.startsWith("redis-") || tile.guard === "redlock";
 
 // Why a fault does not touch this guard; null: it does.
-function spared(fault, tile) {
+export function spared(fault, tile) {
   if (fault === "cut") return ofRedis(tile) ? null : "noRedis";
   if (fault === "flush" && !tile.onServer) return "noServerLock";
   return INSIDE.includes(tile.guard) ? "inside" : null;
@@ -124,11 +124,13 @@ function order(resource, key) {
   });
 }
 
-// Who orders once the sale is over.
-export async function sendHeir(tile) {
-  const begun = performance.now();
-  tile.heir = await order(tile.resource, `${tile.runId}-heir`)
+// An order once the sale is over. patient: of a holder that was killed. If its lock ends by itself, by
+// its lease or its session, the order is sent again until then.
+export async function sendHeir(tile, patient) {
+  const begun = performance.now(), once = () => order(tile.resource, `${tile.runId}-heir`)
     .then(() => ({ ok: true, problem: "" }), (error) => ({ ok: false, problem: error.problem ?? "noAnswer" }));
+  const again = ({ ok, problem }) => !ok && problem !== "sold-out" && patient && tile.ends && performance.now() < begun + HEIR_MS;
+  do tile.heir = await once(); while (again(tile.heir) && (await soon(), true));
   const ms = Math.round(performance.now() - begun);
   tile.tell(tile.heir.ok ? "heir" : tile.heir.problem === "sold-out" ? "heirSoldOut" : "heirStuck", tile.heir.ok ? { ms } : {});
 }

@@ -41,6 +41,11 @@ static void each_record_has_its_verdict(void **state)
         "    ['bad', 'unsound', { report: { ...report, verdict: { duplicates: 1 } } }],"
         "    ['bad', 'oversold', { audit: { ...audit, oversold: 1 }, lock: stands, heir: no }],"
         "    ['stuck', 'stuck', { lock: stands, heir: no, report: null }],"
+        "    ['refused', 'heirRefused', { lock: stands, heir: no, ends: true }],"
+        "    ['refused', 'undersold', { audit: { ...audit, sold: 0, current: 100 }, report: null "
+        "}],"
+        "    ['good', 'survived', { audit: { ...audit, sold: 0, current: 100 }, report: null, "
+        "killed: true }],"
         "    ['good', 'survived', { lock: stands, heir: { ok: true, problem: '' }, report: null }],"
         "    ['good', 'survived', { heir: { ok: false, problem: 'sold-out' }, report: null }],"
         "    ['refused', 'heirRefused', { lock: { holders: 1, left_ms: 900 }, heir: no, report: "
@@ -82,9 +87,9 @@ static void a_link_that_cannot_be_honoured_says_what_it_does_instead(void **stat
 static void one_instance_is_told_and_its_mutex_loses_nothing(void **state)
 {
     (void)state;
-    assert_true(arena_run("buyers=60&stock=40"));
+    assert_true(arena_run(ARENA_REDIS, "buyers=60&stock=40"));
     assert_true(browser_is(browser, NOTICES("no second instance")));
-    assert_int_equal(arena_contradictions(), 0);
+    assert_int_equal(arena_contradictions(ARENA_REDIS), 0);
     assert_true(browser_is(browser, "!(" TILE_IS("mutex", "bad") ")"));
     assert_true(browser_is(browser, TILE_IS("none", "bad")));
 }

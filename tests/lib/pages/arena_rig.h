@@ -5,7 +5,11 @@
 
 #include "page_rig.h"
 
-enum { ARENA_RUN_MS = 2 * PAGE_SALE_MS };
+enum {
+    ARENA_RUN_MS = 2 * PAGE_SALE_MS,
+    ARENA_SERVE = 21, /* tiles: all guards but pg-* */
+    ARENA_REDIS = 17  /* those that need no server but Redis */
+};
 
 #define TILE(guard) "document.querySelector('.tile[data-guard=" guard "]')"
 /* Its text about the fault matches. */
@@ -16,11 +20,11 @@ enum { ARENA_RUN_MS = 2 * PAGE_SALE_MS };
     "/^Over/.test(document.getElementById('summary').textContent) && "                             \
     "!document.getElementById('start').disabled"
 
-/* Loads the arena with these settings ("fault=pause"), starts, and waits for the end. False: none
- * within ARENA_RUN_MS; the page's text is then printed. */
-bool arena_run(const char *settings);
+/* Loads the arena with these settings ("fault=pause"), waits for so many tiles, starts, and waits
+ * for the end. False: not within ARENA_RUN_MS; the page's text is then printed. */
+bool arena_run(int tiles, const char *settings);
 bool arena_await_end(void);
-/* How many tiles are not as they should be. Prints them. */
-size_t arena_contradictions(void);
+/* How many tiles are not as they should be; one more if they are not so many. Prints them. */
+size_t arena_contradictions(int tiles);
 
 #endif
