@@ -58,7 +58,7 @@ $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
-             open64 fcntl64 pread64 pwrite64 close poll ppoll __ppoll_chk epoll_create1 epoll_ctl epoll_wait eventfd eventfd_write read write socket connect getsockopt setsockopt sendmsg send recv \
+             open64 __open64_2 fcntl64 pread64 pwrite64 fsync close poll ppoll __ppoll_chk epoll_create1 epoll_ctl epoll_wait eventfd eventfd_write read write socket connect getsockopt setsockopt sendmsg send recv \
              redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree lk_open \
              $(addprefix PQ,connectStartParams connectPoll status socket errorMessage finish setErrorVerbosity \
                  setNoticeReceiver setnonblocking enterPipelineMode exitPipelineMode backendPID host port sendPrepare sendQuery \

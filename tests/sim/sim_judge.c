@@ -2,6 +2,7 @@
  * The judge: reads the database's rows, and compares them with each other and with the clients'
  * books. It asks nothing of the service.
  */
+#include "sim_archive.h"
 #include "sim_pg.h"
 #include "sim_threads.h"
 #include "sim_world.h"
@@ -230,6 +231,7 @@ void sim_judge(void)
         sim_broken("the judge cannot open the store: %s", sqlite3_errmsg(store));
         return;
     }
+    sim_archive_judge(store);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (is_broken(store, i) && rules[i].about_updates && !sim_world.is.claims_safe)
             sim_count(SIM_FORK);

@@ -10,6 +10,8 @@ const char *const sim_event_texts[SIM_EVENTS] = {
 #undef SIM_EVENT_TEXT
 };
 
+enum { ARCHIVE_ONE_IN = 5 }; /* of seeds, where the store is SQLite */
+
 static uint32_t one_of(const uint32_t *list, uint32_t n)
 {
     return list[sim_below(n)];
@@ -233,6 +235,8 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_other_guard(ret);
     if (!bent)
         draw_lock_alone(ret);
+    /* The generator is not asked, so it draws the rest as before. */
+    ret->faults[SIM_ARCHIVED] = !ret->postgres && seed % ARCHIVE_ONE_IN == ARCHIVE_ONE_IN - 1;
     if (in_store(ret->guard) || strcmp(ret->guard, "mutex") == 0) /* no server forgets its keys */
         ret->faults[SIM_KEY_DELETED] = false;
     if (ret->sync_normal) /* which promises nothing about what is not flushed */

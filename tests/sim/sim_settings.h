@@ -108,6 +108,9 @@
     X(ZK_EXPIRE, "ZooKeeper: session ended by the servers")                                        \
     X(ZK_HOLDING, "ZooKeeper: session ended while its node stood")                                 \
     X(ZK_WATCH, "ZooKeeper: watch fired")                                                          \
+    X(ARCHIVED, "rows of the ledger archived")                                                     \
+    X(ARCHIVE_KILLED, "archive killed")                                                            \
+    X(ARCHIVE_RESUMED, "archive finished a part of one that was killed")                           \
     X(FORK, "update lost by a guard that claims nothing")
 
 enum sim_event {

@@ -1,4 +1,5 @@
 #include "sim_world.h"
+#include "sim_archive.h"
 #include "sim_disk.h"
 #include "sim_files.h"
 #include "sim_memcached.h"
@@ -125,6 +126,7 @@ static void script(void *arg)
             sim_instance_stop(&sim_world.instances[i]);
             sim_sleep_us(1000);
         }
+    sim_archive_finish();
     sim_judge();
 }
 
@@ -137,6 +139,7 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     sim_world.timeline = timeline;
     for (int i = 0; i < SIM_INSTANCES_MAX; i++)
         sim_world.instances[i].number = i;
+    sim_archive_new();
     sim_files_begin();
     sim_redis_begin();
     sim_sockets_begin();

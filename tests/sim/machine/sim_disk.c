@@ -1,4 +1,5 @@
 #include "sim_disk.h"
+#include "sim_archive.h"
 #include "power_locks.h"
 #include "sim_points.h"
 #include "sim_threads.h"
@@ -6,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -66,6 +68,40 @@ void sim_disk_power_cut(const char *path)
     power_restore(&image, path);
     power_image_free(&image);
     sim_watch_anew();
+}
+
+/* -- calls that are not SQLite's --------------------------------------------------------------- */
+
+int sim_disk_open(const char *name, int flags)
+{
+    const bool there = power_find(name) != NULL;
+    sim_step();
+    if (there && (flags & O_EXCL) != 0)
+        errno = EEXIST;
+    else if (!there && (flags & O_CREAT) == 0)
+        errno = ENOENT;
+    else if (there || power_create(name) != NULL)
+        return 0;
+    return -1;
+}
+
+int sim_disk_fsync(const char *name)
+{
+    struct power_file *file = power_find(name);
+    sim_step();
+    if (file != NULL)
+        power_flush(file);
+    sim_step();
+    return 0;
+}
+
+int sim_disk_fsync_folder(void)
+{
+    sim_step();
+    power_flush_folder();
+    sim_archive_flushed();
+    sim_step();
+    return 0;
 }
 
 /* -- as an onlooker ---------------------------------------------------------------------------- */

@@ -21,6 +21,11 @@ void sim_disk_faults(const struct sim_disk_faults *faults);
 void sim_disk_kill(int group);
 /* All processes have ended, and what was not flushed may be lost, torn, in part or whole. */
 void sim_disk_power_cut(const char *path);
+/* open(2), and fsync(2) of a file or of its folder, as of a file that is not SQLite's. 0, or -1
+ * with errno. */
+int sim_disk_open(const char *name, int flags);
+int sim_disk_fsync(const char *name);
+int sim_disk_fsync_folder(void);
 /* For an onlooker: the files as processes see them, and the shared memory of a database's log. */
 size_t sim_disk_size(const char *name);                                 /* 0: missing */
 size_t sim_disk_peek(const char *name, void *ret, size_t n, size_t at); /* bytes; the rest is 0 */

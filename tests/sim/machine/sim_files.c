@@ -1,4 +1,6 @@
 #include "sim_files.h"
+#include "sim_archive.h"
+#include "sim_disk.h"
 #include "sim_sockets.h"
 #include "sim_threads.h"
 
@@ -64,6 +66,7 @@ void sim_files_kill(int group)
 /* -- lock files ------------------------------------------------------------------------------- */
 
 int __wrap_open64(const char *path, int flags, ...);
+int __wrap___open64_2(const char *path, int flags);
 int __real_open64(const char *path, int flags, ...);
 int __wrap_fcntl64(int fd, int command, ...);
 int __real_fcntl64(int fd, int command, ...);
@@ -72,6 +75,8 @@ ssize_t __real_pread64(int fd, void *ret, size_t n, off_t at);
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off_t at);
 ssize_t __real_pwrite64(int fd, const void *data, size_t n, off_t at);
 
+int __wrap_fsync(int fd);
+int __real_fsync(int fd);
 int __wrap_close(int fd);
 int __real_close(int fd);
 
@@ -84,15 +89,29 @@ static bool is_lock_file(const char *path)
     return n > 5 && strcmp(path + n - 5, "-lock") == 0;
 }
 
+/* The archive file and its folder. */
+static bool is_archived(const char *path)
+{
+    return strcmp(path, sim_archive) == 0 || strcmp(path, "/") == 0;
+}
+
 int __wrap_open64(const char *path, int flags, ...)
 {
     va_list args;
     va_start(args, flags);
     int mode = flags & O_CREAT ? va_arg(args, int) : 0;
     va_end(args);
-    if (!is_lock_file(path))
+    if (strcmp(path, sim_archive) == 0 && sim_disk_open(path, flags) != 0)
+        return -1;
+    if (!is_lock_file(path) && !is_archived(path))
         return __real_open64(path, flags, mode);
     return new_fd(path);
+}
+
+/* The same under _FORTIFY_SOURCE, where flags are no constant. */
+int __wrap___open64_2(const char *path, int flags)
+{
+    return __wrap_open64(path, flags, 0);
 }
 
 static bool conflicts(const struct sim_fd *mine, int byte, short type)
@@ -145,6 +164,14 @@ int __wrap_fcntl64(int fd, int command, ...)
         fprintf(stderr, "sim_files: fcntl(%d) is not modelled\n", command);
         abort();
     }
+}
+
+int __wrap_fsync(int fd)
+{
+    const struct sim_fd *file = find(fd);
+    if (!file || !is_archived(file->path))
+        return __real_fsync(fd);
+    return strcmp(file->path, "/") == 0 ? sim_disk_fsync_folder() : sim_disk_fsync(file->path);
 }
 
 static char *mark_of(const char *path)

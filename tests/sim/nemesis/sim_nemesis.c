@@ -1,4 +1,5 @@
 /* What goes wrong, drawn from the kinds that exist in this run; then all is healed. */
+#include "sim_archive.h"
 #include "sim_disk.h"
 #include "sim_nemesis_pg.h"
 #include "sim_nemesis_net.h"
@@ -30,6 +31,7 @@ static struct sim_instance *any_instance(void)
 
 static void at_step(int group)
 {
+    sim_archive_at_step(group);
     for (uint32_t i = 0; i < sim_world.is.instances; i++) {
         struct sim_instance *instance = &sim_world.instances[i];
         if (instance->group == group && instance->kill_in > 0 && --instance->kill_in == 0)
@@ -87,15 +89,35 @@ static void stall(const struct sim_instance *instance)
     sim_sleep_us(us);
 }
 
-static void cut_power(void)
+static void kill_all(void)
 {
-    sim_tell("the power fails");
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
         if (sim_world.instances[i].state != SIM_DOWN)
             sim_instance_kill(&sim_world.instances[i]);
+}
+
+static void cut_power(void)
+{
+    sim_tell("the power fails");
+    kill_all();
+    sim_archive_kill();
+    if (sim_archive_begun())
+        sim_disk_power_cut(sim_archive);
     sim_disk_power_cut(sim_store);
     sim_disk_power_cut(sim_lock_store);
     sim_count(SIM_POWER);
+    for (uint32_t i = 0; i < sim_world.is.instances; i++)
+        restart(&sim_world.instances[i]);
+}
+
+/* An archive has the store for itself, and may be killed, and the power may fail then. */
+static void move_rows(void)
+{
+    kill_all();
+    if (sim_archive_run() && sim_world.is.faults[SIM_POWER] && sim_one_in(2)) {
+        cut_power();
+        return;
+    }
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
         restart(&sim_world.instances[i]);
 }
@@ -237,6 +259,9 @@ static void do_one(enum sim_event kind, struct sim_trap *trap)
     case SIM_POWER:
         cut_power();
         return;
+    case SIM_ARCHIVED:
+        move_rows();
+        return;
     case SIM_CLOCK:
         leap(any_instance());
         return;
@@ -324,7 +349,8 @@ static void heal(void)
 static bool is_drawn_twice(int kind)
 {
     return (kind >= SIM_REDIS_AWAY && kind <= SIM_REDIS_SPLIT) ||
-           (kind >= SIM_MEMCACHED_AWAY && kind <= SIM_MEMCACHED_FLUSH) || kind == SIM_PG_CUT;
+           (kind >= SIM_MEMCACHED_AWAY && kind <= SIM_MEMCACHED_FLUSH) || kind == SIM_PG_CUT ||
+           kind == SIM_ARCHIVED;
 }
 
 static void *hand(void *arg)
