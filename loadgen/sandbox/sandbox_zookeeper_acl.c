@@ -51,7 +51,7 @@ static void put_words(struct text *text, const char *words)
     put_bytes(text, words, strlen(words));
 }
 
-/* Nothing is written to the record before: ends it with its length. */
+/* Appends the record, with its length before it. */
 static void put_record(struct text *all, const struct text *record)
 {
     put_bytes(all, record->bytes, record->length);
