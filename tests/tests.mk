@@ -8,7 +8,7 @@ TESTS    := $(filter $(foreach one,$(SUBSET),$(B)/tests/$(one) $(B)/tests/$(one)
 endif
 READ_SRC := $(filter-out tests/fuzz/% tests/bench/peers/%,$(shell find tests -name "*.c")) # clang builds the fuzzers
 CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
-STORE_CLAIMS := $(filter $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l RUN_ON_BOTH_ENGINES tests/db/*.c)),$(TESTS))
+STORE_CLAIMS := $(filter $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l ON_BOTH_ENGINES tests/db/*.c)),$(TESTS))
 $(B)/libtest.a: $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 
 # What the programs of a part are linked with.
@@ -68,7 +68,7 @@ SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(add
                  _aget _aget_children _async)
 SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
-$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c tests/sim/*/sim_*.c)) $(L_APP)
+$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/lib/tools/tests.c $(wildcard tests/sim/sim_*.c tests/sim/*/sim_*.c)) $(L_APP)
 	$(LINK) -lcmocka -llua5.1
 SIM_REDIS_T := $(filter %/test_redis_model,$(TESTS)) # beside a real Redis, without the rest of the simulation
 $(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/servers/sim_,$(addsuffix .c,bytes redis_commands \

@@ -100,7 +100,17 @@ static inline void read_rows(struct fixture *fixture, struct rows *ret)
         DB_OK, db_read_ledger(fixture->reader, &place, DB_PAGE_MAX, keep_row, ret, &place, &more));
 }
 
-/* All of these tests on each of the stores. Returns how many have failed. */
+/* All tests of the program on each of the stores. Returns how many have failed. */
+static inline int run_on_old_stores(void)
+{
+    int failed = 0;
+    for (old = stores; old < stores + STORES; old++)
+        failed += tests_run_as(old->name, old->postgres ? pg_start : NULL,
+                               old->postgres ? pg_stop : NULL);
+    return failed;
+}
+
+/* The same for a list of tests. */
 #define RUN_ON_OLD_STORES(tests)                                                                   \
     do {                                                                                           \
         int failed = 0;                                                                            \

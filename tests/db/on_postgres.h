@@ -6,13 +6,7 @@
 #define TESTS_DB_ON_POSTGRES_H
 
 #include "sandbox.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -108,6 +102,13 @@ static inline int on_postgres(void **state)
     return pg_start(state);
 }
 
+/* The tests below this line run on these engines. */
+#define ON_POSTGRES TEST_GROUP("on PostgreSQL", on_postgres, pg_stop)
+#define ON_BOTH_ENGINES                                                                            \
+    TEST_GROUP("on SQLite", on_sqlite, NULL);                                                      \
+    ON_POSTGRES
+
+/* The same for a list of tests. */
 #define RUN_ON_POSTGRES(tests)                                                                     \
     cmocka_run_group_tests_name("on PostgreSQL", tests, on_postgres, pg_stop)
 #define RUN_ON_BOTH_ENGINES(tests)                                                                 \
