@@ -6,21 +6,19 @@
 #include "metric.h"
 #include "order_id.h"
 #include "service.h"
+#include "tests.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* -- running keys ----------------------------------------------------------------------------- */
 
-static void running_key_is_refused_until_it_is_removed(void **state)
+TEST_THAT(running_key_is_refused_until_it_is_removed)
 {
-    (void)state;
     struct inflight *table = inflight_open();
     struct op first = {.key = "k"}, second = {.key = "k"}, other = {.key = "l"};
     assert_true(inflight_add(table, &first));
@@ -34,9 +32,8 @@ static void running_key_is_refused_until_it_is_removed(void **state)
     inflight_close(table);
 }
 
-static void many_running_keys_are_told_apart(void **state)
+TEST_THAT(many_running_keys_are_told_apart)
 {
-    (void)state;
     enum { N = 40000 }; /* more than the table has chains */
     struct inflight *table = inflight_open();
     struct op *ops = calloc(N, sizeof *ops);
@@ -74,9 +71,8 @@ __attribute__((format(printf, 1, 2))) static void expect_as_printf(const char *f
     }
 }
 
-static void text_is_formatted_as_by_printf(void **state)
+TEST_THAT(text_is_formatted_as_by_printf)
 {
-    (void)state;
     expect_as_printf("plain");
     expect_as_printf("%s", "");
     expect_as_printf("{\"id\":\"%s\",\"stock\":%" PRId64 ",\"n\":%d}", "x-1", INT64_C(1000), -7);
@@ -87,9 +83,8 @@ static void text_is_formatted_as_by_printf(void **state)
 
 /* -- order ids -------------------------------------------------------------------------------- */
 
-static void order_ids_sort_by_time(void **state)
+TEST_THAT(order_ids_sort_by_time)
 {
-    (void)state;
     char ids[3][ORDER_ID_LENGTH + 1];
     order_id_make(ids[0], 1795230931452622);
     order_id_make(ids[1], 1795230931453622);
@@ -101,9 +96,8 @@ static void order_ids_sort_by_time(void **state)
 }
 
 /* Whoever knows one id knows the instant of others, and none of the digits behind it. */
-static void order_ids_of_one_instant_differ_in_every_random_digit(void **state)
+TEST_THAT(order_ids_of_one_instant_differ_in_every_random_digit)
 {
-    (void)state;
     enum { TIME_DIGITS = 10, IDS = 200 };
     char first[ORDER_ID_LENGTH + 1], id[ORDER_ID_LENGTH + 1];
     bool differs[ORDER_ID_LENGTH] = {false};
@@ -119,9 +113,8 @@ static void order_ids_of_one_instant_differ_in_every_random_digit(void **state)
 
 /* -- answers ---------------------------------------------------------------------------------- */
 
-static void problem_document_is_json_whatever_is_in_it(void **state)
+TEST_THAT(problem_document_is_json_whatever_is_in_it)
 {
-    (void)state;
     struct op op = {.request_id = "a\"b\\c"};
     char detail[2000];
     memset(detail, '"', sizeof detail - 1);
@@ -142,9 +135,42 @@ static void problem_document_is_json_whatever_is_in_it(void **state)
     answer_free(&op.answer);
 }
 
-static void answer_takes_the_room_it_needs(void **state)
+static void *no_memory(void *at, size_t size)
 {
-    (void)state;
+    (void)at;
+    (void)size;
+    return NULL;
+}
+
+TEST_THAT(every_problem_has_a_name_and_an_error_status)
+{
+    for (int i = 1; i < PROBLEM_COUNT; i++) {
+        const struct problem_info *info = problem_info((enum problem)i);
+        assert_true(info->status >= 400 && info->status < 600);
+        assert_true(info->id[0] != '\0' && info->title[0] != '\0');
+        assert_true(info->status != 503 || info->retry_s > 0); /* every 503 has Retry-After */
+        assert_true(!info->decided || info->status == 409);
+    }
+}
+
+TEST_THAT(replay_knows_its_problem)
+{
+    struct op first = {.request_id = "r"}, again = {.request_id = "s"};
+    db_answer stored = {.http_status = 409};
+    op_problem(&first, PROBLEM_FUNDS, "too little");
+    snprintf(stored.body, sizeof stored.body, "%s", first.answer.body);
+    op_replay(&again, &stored);
+    assert_int_equal(again.answer.problem, PROBLEM_FUNDS);
+    assert_int_equal(again.answer.status, 409);
+    assert_true(again.answer.replayed);
+    assert_false(again.answer.decided);
+    assert_string_equal(again.answer.body, first.answer.body);
+    answer_free(&first.answer);
+    answer_free(&again.answer);
+}
+
+TEST_THAT(answer_takes_the_room_it_needs)
+{
     struct op op = {.id = ""};
     char text[DB_BODY_MAX + 1];
     for (int length = 0; length <= DB_BODY_MAX; length += 31) {
@@ -160,16 +186,8 @@ static void answer_takes_the_room_it_needs(void **state)
     assert_null(op.answer.body);
 }
 
-static void *no_memory(void *at, size_t size)
+TEST_THAT(without_memory_no_answer_is_to_be_stored)
 {
-    (void)at;
-    (void)size;
-    return NULL;
-}
-
-static void without_memory_no_answer_is_to_be_stored(void **state)
-{
-    (void)state;
     static const db_answer stored = {.http_status = 201, .body = "{}"};
     struct op op = {.id = ""};
     answer_realloc = no_memory;
@@ -189,40 +207,10 @@ static void without_memory_no_answer_is_to_be_stored(void **state)
     assert_null(op.answer.body);
 }
 
-static void every_problem_has_a_name_and_an_error_status(void **state)
-{
-    (void)state;
-    for (int i = 1; i < PROBLEM_COUNT; i++) {
-        const struct problem_info *info = problem_info((enum problem)i);
-        assert_true(info->status >= 400 && info->status < 600);
-        assert_true(info->id[0] != '\0' && info->title[0] != '\0');
-        assert_true(info->status != 503 || info->retry_s > 0); /* every 503 has Retry-After */
-        assert_true(!info->decided || info->status == 409);
-    }
-}
-
-static void replay_knows_its_problem(void **state)
-{
-    (void)state;
-    struct op first = {.request_id = "r"}, again = {.request_id = "s"};
-    db_answer stored = {.http_status = 409};
-    op_problem(&first, PROBLEM_FUNDS, "too little");
-    snprintf(stored.body, sizeof stored.body, "%s", first.answer.body);
-    op_replay(&again, &stored);
-    assert_int_equal(again.answer.problem, PROBLEM_FUNDS);
-    assert_int_equal(again.answer.status, 409);
-    assert_true(again.answer.replayed);
-    assert_false(again.answer.decided);
-    assert_string_equal(again.answer.body, first.answer.body);
-    answer_free(&first.answer);
-    answer_free(&again.answer);
-}
-
 /* -- metrics ---------------------------------------------------------------------------------- */
 
-static void histogram_counts_cumulatively(void **state)
+TEST_THAT(histogram_counts_cumulatively)
 {
-    (void)state;
     struct metric_histogram histogram = {.scale = &metric_seconds};
     char *text = NULL;
     size_t size = 0;
@@ -243,9 +231,8 @@ static void histogram_counts_cumulatively(void **state)
 
 /* -- guards ----------------------------------------------------------------------------------- */
 
-static void guards_claim_what_they_can_keep(void **state)
+TEST_THAT(guards_claim_what_they_can_keep)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool safe, safe_in_one_process;
@@ -268,9 +255,8 @@ static void guards_claim_what_they_can_keep(void **state)
     guards_close(guards);
 }
 
-static void guards_of_one_redis_take_the_first_url(void **state)
+TEST_THAT(guards_of_one_redis_take_the_first_url)
 {
-    (void)state;
     struct config config = {.guard = "none", .redis = "redis://a:1,redis://b:2", .lease_ms = 1000};
     struct guards *guards;
     assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
@@ -279,32 +265,10 @@ static void guards_of_one_redis_take_the_first_url(void **state)
     guards_close(guards);
 }
 
-static void service_does_not_start_with_an_unknown_guard(void **state)
+TEST_THAT(service_does_not_start_with_an_unknown_guard)
 {
-    (void)state;
     struct config config = {.guard = "nonesuch", .lease_ms = 1000};
     struct guards *guards = NULL;
     assert_int_equal(guards_open(&config, &seams_none, &guards), -1);
     assert_null(guards);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(running_key_is_refused_until_it_is_removed),
-        cmocka_unit_test(many_running_keys_are_told_apart),
-        cmocka_unit_test(text_is_formatted_as_by_printf),
-        cmocka_unit_test(order_ids_sort_by_time),
-        cmocka_unit_test(order_ids_of_one_instant_differ_in_every_random_digit),
-        cmocka_unit_test(problem_document_is_json_whatever_is_in_it),
-        cmocka_unit_test(every_problem_has_a_name_and_an_error_status),
-        cmocka_unit_test(replay_knows_its_problem),
-        cmocka_unit_test(answer_takes_the_room_it_needs),
-        cmocka_unit_test(without_memory_no_answer_is_to_be_stored),
-        cmocka_unit_test(histogram_counts_cumulatively),
-        cmocka_unit_test(guards_claim_what_they_can_keep),
-        cmocka_unit_test(guards_of_one_redis_take_the_first_url),
-        cmocka_unit_test(service_does_not_start_with_an_unknown_guard),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 #include "callers.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 static struct sandbox_server *closed, *open_too;
 
@@ -49,9 +45,10 @@ static void same_text(enum who who, const char *method, const char *format, cons
     raw_free(&reply);
 }
 
-static void another_order_is_answered_like_one_that_does_not_exist(void **state)
+GROUP_FIXTURE(open_services, close_services);
+
+TEST_THAT(another_order_is_answered_like_one_that_does_not_exist)
 {
-    (void)state;
     char order[CALLERS_TEXT];
     callers_new_order(closed, ANN, order);
     const char *const of[] = {order, "nothing"};
@@ -62,9 +59,8 @@ static void another_order_is_answered_like_one_that_does_not_exist(void **state)
     }
 }
 
-static void an_order_is_for_the_user_of_the_token(void **state)
+TEST_THAT(an_order_is_for_the_user_of_the_token)
 {
-    (void)state;
     static const char *const bodies[] = {"", "{}", "{\"quantity\":1}", "{\"user_id\":\"bob\"}"};
     for (size_t i = 0; i < 4; i++) {
         char key[CALLERS_KEY], user[CALLERS_TEXT];
@@ -83,9 +79,8 @@ static void an_order_is_for_the_user_of_the_token(void **state)
         callers_status(closed, OPERATOR, "POST", "/v1/items/i1/orders", "no-user", "{}"), 400);
 }
 
-static void a_list_of_orders_has_only_those_of_the_user(void **state)
+TEST_THAT(a_list_of_orders_has_only_those_of_the_user)
 {
-    (void)state;
     char order[CALLERS_TEXT];
     callers_new_order(closed, ANN, order);
     struct raw_reply anns = callers_ask(closed, ANN, "GET", "/v1/orders", NULL, NULL);
@@ -105,9 +100,8 @@ static void a_list_of_orders_has_only_those_of_the_user(void **state)
 /* -- keys -------------------------------------------------------------------------------------- */
 
 /* Another request under a key that others have used: none of them learns of the others. */
-static void a_key_belongs_to_its_caller(void **state)
+TEST_THAT(a_key_belongs_to_its_caller)
 {
-    (void)state;
     static const enum who callers[] = {ANN, BOB, OPERATOR};
     static const char *const bodies[] = {"{\"quantity\":1}", "{\"quantity\":2}",
                                          "{\"user_id\":\"cara\",\"quantity\":3}"};
@@ -139,9 +133,8 @@ static void a_key_belongs_to_its_caller(void **state)
 }
 
 /* A key with the name and the tab of another caller cannot be sent. */
-static void no_key_has_a_tab(void **state)
+TEST_THAT(no_key_has_a_tab)
 {
-    (void)state;
     assert_int_equal(callers_status(closed, OPERATOR, "POST", "/v1/items/i1/orders", "ann\tsame",
                                     "{\"user_id\":\"ann\"}"),
                      400);
@@ -165,9 +158,8 @@ static int token_command(const char *const *words, const char *output)
     return WEXITSTATUS(status);
 }
 
-static void the_command_refuses_what_the_file_would(void **state)
+TEST_THAT(the_command_refuses_what_the_file_would)
 {
-    (void)state;
     static const char *const bad[][4] = {{NULL},
                                          {"buyer", NULL},
                                          {"admin", "ann", NULL},
@@ -184,17 +176,4 @@ static void the_command_refuses_what_the_file_would(void **state)
     }
     assert_int_equal(token_command((const char *const[]){"buyer", "ann", NULL}, output), 0);
     assert_int_equal(token_command((const char *const[]){"buyer", "ann", NULL}, "/dev/full"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_order_is_answered_like_one_that_does_not_exist),
-        cmocka_unit_test(an_order_is_for_the_user_of_the_token),
-        cmocka_unit_test(a_list_of_orders_has_only_those_of_the_user),
-        cmocka_unit_test(a_key_belongs_to_its_caller),
-        cmocka_unit_test(no_key_has_a_tab),
-        cmocka_unit_test(the_command_refuses_what_the_file_would),
-    };
-    return cmocka_run_group_tests(tests, open_services, close_services);
 }

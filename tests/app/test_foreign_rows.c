@@ -1,14 +1,12 @@
 /* Another program may have written any values into the store. An operation on such rows is answered
  * and writes nothing inconsistent, and the service goes on. */
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const char *const guards[] = {"mutex", "sql-version", "sql-row", "sql-atomic"};
 enum { GUARDS = sizeof guards / sizeof guards[0] };
@@ -76,45 +74,42 @@ static void refused(enum op_kind kind, const char *sql, int64_t amount)
     }
 }
 
-static void stock_below_zero_takes_nothing_back(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(stock_below_zero_takes_nothing_back)
 {
-    (void)state;
     refused(OP_CANCEL_ORDER, "UPDATE items SET stock = -5 WHERE id = '%s'", 0);
     refused(OP_CANCEL_ORDER, "UPDATE items SET stock = 9223372036854775807 WHERE id = '%s'", 0);
 }
 
-static void balance_below_zero_gets_no_transfer_that_leaves_it_there(void **state)
+TEST_THAT(balance_below_zero_gets_no_transfer_that_leaves_it_there)
 {
-    (void)state;
     refused(OP_TRANSFER, "UPDATE accounts SET balance = -100 WHERE id = '%s'", 50);
     refused(OP_TRANSFER, "UPDATE accounts SET balance = 9223372036854775807 WHERE id = '%s'", 50);
 }
 
-static void order_that_costs_less_than_nothing_is_not_paid(void **state)
+TEST_THAT(order_that_costs_less_than_nothing_is_not_paid)
 {
-    (void)state;
     refused(OP_PAY_ORDER, "UPDATE orders SET amount = -9223372036854775807 WHERE id = '%s'", 0);
     refused(OP_PAY_ORDER, "UPDATE orders SET amount = -9223372036854775808 WHERE id = '%s'", 0);
 }
 
-static void order_of_less_than_nothing_is_not_given_back_below_zero(void **state)
+TEST_THAT(order_of_less_than_nothing_is_not_given_back_below_zero)
 {
-    (void)state;
     refused(OP_CANCEL_ORDER, "UPDATE orders SET quantity = -100 WHERE id = '%s'", 0);
     refused(OP_CANCEL_ORDER, "UPDATE orders SET quantity = -9223372036854775808 WHERE id = '%s'",
             0);
 }
 
-static void reservation_beyond_all_time_is_not_made(void **state)
+TEST_THAT(reservation_beyond_all_time_is_not_made)
 {
-    (void)state;
     refused(OP_PLACE_ORDER, "UPDATE items SET reserve_s = 9223372036854775807 WHERE id = '%s'", 1);
 }
 
 /* A stored order with a negative quantity leaves room for more. */
-static void limit_of_a_user_is_counted_without_wrapping(void **state)
+TEST_THAT(limit_of_a_user_is_counted_without_wrapping)
 {
-    (void)state;
     struct op op;
     char order[DB_ID_MAX + 1];
     op_put_item(&op, "l", 10, "mutex");
@@ -128,9 +123,8 @@ static void limit_of_a_user_is_counted_without_wrapping(void **state)
     assert_true(status == 409 || status == 503);
 }
 
-static void version_at_the_limit_is_not_raised(void **state)
+TEST_THAT(version_at_the_limit_is_not_raised)
 {
-    (void)state;
     static const char *const tables[] = {"items", "accounts"};
     for (int i = 0; i < 2; i++) {
         char sql[120];
@@ -143,9 +137,8 @@ static void version_at_the_limit_is_not_raised(void **state)
     }
 }
 
-static void stored_answer_without_a_status_is_told(void **state)
+TEST_THAT(stored_answer_without_a_status_is_told)
 {
-    (void)state;
     static const char *const statuses[] = {"7", "0", "-201", "1000", "4294967497"};
     make("x", "mutex");
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
@@ -164,9 +157,8 @@ static void stored_answer_without_a_status_is_told(void **state)
 }
 
 /* The order moves after the service has looked up its item and before it reads the rows. */
-static void order_moved_to_another_item_meanwhile_is_looked_up_again(void **state)
+TEST_THAT(order_moved_to_another_item_meanwhile_is_looked_up_again)
 {
-    (void)state;
     struct op op;
     char order[DB_ID_MAX + 1];
     make("x", "mutex");
@@ -181,22 +173,4 @@ static void order_moved_to_another_item_meanwhile_is_looked_up_again(void **stat
     ops_wait(&op, 1);
     assert_true(op.answer.status == 201 || op.answer.status == 409);
     assert_int_equal(rig_number(OP_GET_ITEM, "x", "stock"), 9);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(stock_below_zero_takes_nothing_back),
-        CLAIM(balance_below_zero_gets_no_transfer_that_leaves_it_there),
-        CLAIM(order_that_costs_less_than_nothing_is_not_paid),
-        CLAIM(order_of_less_than_nothing_is_not_given_back_below_zero),
-        CLAIM(reservation_beyond_all_time_is_not_made),
-        CLAIM(limit_of_a_user_is_counted_without_wrapping),
-        CLAIM(version_at_the_limit_is_not_raised),
-        CLAIM(stored_answer_without_a_status_is_told),
-        CLAIM(order_moved_to_another_item_meanwhile_is_looked_up_again),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

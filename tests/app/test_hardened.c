@@ -1,8 +1,6 @@
 /* The service as it is built for users: what an overflow could bend is read-only or checked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,21 +13,12 @@ static void expect(const char *what, const char *command)
         fail_msg("%s: %s", what, text);
 }
 
-static void stacks_buffers_and_tables_are_guarded(void **state)
+TEST_THAT(stacks_buffers_and_tables_are_guarded)
 {
-    (void)state;
     expect("stack protector", "nm -D $program | grep -q ' U __stack_chk_fail'");
     expect("checked copies", "nm -D $program | grep -q ' U __snprintf_chk'");
     expect("tables are bound at start", "readelf -d $program | grep -q BIND_NOW");
     expect("and read-only then", "readelf -lW $program | grep -q GNU_RELRO");
     expect("any address", "readelf -hW $program | grep -q 'DYN '");
     expect("no code on the stack", "! readelf -lW $program | grep GNU_STACK | grep -q RWE");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacks_buffers_and_tables_are_guarded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,13 @@
 /* .ci/check-headers finds a header that does not compile alone, in any folder. */
 #include "program.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { PATH_LENGTH_MAX = 256, MESSAGES_MAX = 4096, WAIT_MS = 60000 };
 
@@ -77,9 +75,10 @@ static int check(void)
     return WEXITSTATUS(status);
 }
 
-static void headers_that_compile_alone_pass(void **state)
+GROUP_FIXTURE(open_tree, close_tree);
+
+TEST_THAT(headers_that_compile_alone_pass)
 {
-    (void)state;
     assert_int_equal(check(), 0);
     assert_string_equal(messages, "");
 }
@@ -95,33 +94,19 @@ static void planted_header_fails(const char *name, const char *text)
     assert_non_null(strstr(messages, told));
 }
 
-static void header_without_what_it_uses_fails(void **state)
+TEST_THAT(header_without_what_it_uses_fails)
 {
-    (void)state;
     planted_header_fails("lockkit/core/bare.h",
                          "#ifndef BARE_H\n#define BARE_H\nint bare(uint32_t n);\n#endif\n");
 }
 
-static void header_that_includes_from_above_fails(void **state)
+TEST_THAT(header_that_includes_from_above_fails)
 {
-    (void)state;
     planted_header_fails("lockkit/base/upward.h",
                          "#ifndef UPWARD_H\n#define UPWARD_H\n#include \"high.h\"\n#endif\n");
 }
 
-static void header_without_a_guard_fails(void **state)
+TEST_THAT(header_without_a_guard_fails)
 {
-    (void)state;
     planted_header_fails("lockkit/core/twice.h", "struct twice {\n    int n;\n};\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_that_compile_alone_pass),
-        cmocka_unit_test(header_without_what_it_uses_fails),
-        cmocka_unit_test(header_that_includes_from_above_fails),
-        cmocka_unit_test(header_without_a_guard_fails),
-    };
-    return cmocka_run_group_tests(tests, open_tree, close_tree);
 }

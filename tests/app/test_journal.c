@@ -41,9 +41,10 @@ static void keep_books(struct fixture *fixture)
     fixture_account(fixture, "debt", 7);
 }
 
-static void the_auditors_see_what_is_damaged(void **state)
+ON_BOTH_ENGINES;
+
+TEST_THAT(the_auditors_see_what_is_damaged)
 {
-    (void)state;
     static const struct {
         const char *sql;
         bool hledger, beancount;
@@ -72,10 +73,4 @@ static void the_auditors_see_what_is_damaged(void **state)
                      verdict.hledger, verdict.beancount);
         fixture_remove(&fixture);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_auditors_see_what_is_damaged)};
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -1,11 +1,9 @@
 /* A process that would wait for ever ends in its time. */
 #include "last_resort.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 enum { AFTER_MS = 1100 }; /* a second, and some of the next */
 
-static void a_process_that_waits_for_ever_ends(void **state)
+TEST_THAT(a_process_that_waits_for_ever_ends)
 {
     int err[2], status = 0;
     char text[256] = "";
-    (void)state;
     assert_int_equal(pipe(err), 0);
     const int64_t began_ms = test_now_ms();
     const pid_t pid = fork();
@@ -42,10 +37,4 @@ static void a_process_that_waits_for_ever_ends(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_non_null(strstr(text, "level=error event=stop-forced"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_process_that_waits_for_ever_ends)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,18 +7,15 @@
  * (default 15000, for a busy machine; on a quiet one 2000 is promised).
  */
 #include "service_rig.h"
+#include "tests.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum { CLIENTS = 6, FIRST = 1000000, WAIT_US = 1000000, ACCEPTED_MIN = 20, READY_MS = 15000 };
 
@@ -117,7 +114,9 @@ static void expect_all_there(const struct client *clients)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void every_answer_outlives_the_restarts(void **state)
+GROUP_FIXTURE(set_up, rig_close);
+
+TEST_THAT_WITH(every_answer_outlives_the_restarts, NULL, rig_clear)
 {
     const char *text = getenv("RESTART_ROUNDS");
     const char *ready = getenv("READY_MS");
@@ -125,7 +124,6 @@ static void every_answer_outlives_the_restarts(void **state)
     struct client clients[CLIENTS];
     struct op op;
     int64_t longest_ms = 0;
-    (void)state;
     rig_reset("redis-token");
     snprintf(rig.config.db, sizeof rig.config.db, "%s", postgres->url);
     assert_int_equal(rig_start(), 0);
@@ -150,11 +148,4 @@ static void every_answer_outlives_the_restarts(void **state)
     print_message("%d restarts, %d answers, ready again within %lld ms\n", rounds,
                   atomic_load(&accepted), (long long)longest_ms);
     assert_true(longest_ms < (ready ? atoi(ready) : READY_MS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_answer_outlives_the_restarts, rig_clear)};
-    return cmocka_run_group_tests(tests, set_up, rig_close);
 }

@@ -8,11 +8,8 @@
 #include "promises_questions.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -299,41 +296,12 @@ static void free_locks(void)
     redis_do(shop.redis, "FLUSHALL");
 }
 
-static void nothing_is_late_while_somebody_has_the_rows(void **state)
-{
-    (void)state;
-    all_answer_in_time("rows locked", lock_rows, roll_back);
-}
-
-static void nothing_is_late_while_somebody_has_the_tables(void **state)
-{
-    (void)state;
-    all_answer_in_time("tables locked", lock_tables, roll_back);
-}
-
-static void nothing_is_late_while_the_database_is_silent(void **state)
-{
-    (void)state;
-    all_answer_in_time("database silent", silence_database, hear_database);
-}
-
-static void nothing_is_late_while_somebody_has_the_locks(void **state)
-{
-    (void)state;
-    all_answer_in_time("locks held", take_locks, free_locks);
-}
-
-static void nothing_is_late_while_the_lock_server_is_silent(void **state)
-{
-    (void)state;
-    all_answer_in_time("lock server silent", silence_redis, hear_redis);
-}
+GROUP_FIXTURE(open_shop, close_shop);
 
 /* Exceptions: the audit has ten minutes, see test_http_deadlines.c; events are a stream; these
  * instances have no lessons. */
-static void every_other_route_is_asked_for(void **state)
+TEST_THAT(every_other_route_is_asked_for)
 {
-    (void)state;
     for (size_t i = 0; i < n_routes; i++) {
         bool asked = strcmp(routes[i].path, "/v1/audit") == 0 || routes[i].action == ROUTE_EVENTS ||
                      routes[i].lesson;
@@ -345,23 +313,33 @@ static void every_other_route_is_asked_for(void **state)
     }
 }
 
-static void services_drain_and_end_well(void **state)
+TEST_THAT(nothing_is_late_while_somebody_has_the_rows)
 {
-    (void)state;
-    for (int i = 0; i < INSTANCES; i++)
-        assert_true(shop_stop(instances[i]));
+    all_answer_in_time("rows locked", lock_rows, roll_back);
 }
 
-int main(void)
+TEST_THAT(nothing_is_late_while_somebody_has_the_tables)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_other_route_is_asked_for),
-        cmocka_unit_test(nothing_is_late_while_somebody_has_the_rows),
-        cmocka_unit_test(nothing_is_late_while_somebody_has_the_tables),
-        cmocka_unit_test(nothing_is_late_while_the_database_is_silent),
-        cmocka_unit_test(nothing_is_late_while_somebody_has_the_locks),
-        cmocka_unit_test(nothing_is_late_while_the_lock_server_is_silent),
-        cmocka_unit_test(services_drain_and_end_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
+    all_answer_in_time("tables locked", lock_tables, roll_back);
+}
+
+TEST_THAT(nothing_is_late_while_the_database_is_silent)
+{
+    all_answer_in_time("database silent", silence_database, hear_database);
+}
+
+TEST_THAT(nothing_is_late_while_somebody_has_the_locks)
+{
+    all_answer_in_time("locks held", take_locks, free_locks);
+}
+
+TEST_THAT(nothing_is_late_while_the_lock_server_is_silent)
+{
+    all_answer_in_time("lock server silent", silence_redis, hear_redis);
+}
+
+TEST_THAT(services_drain_and_end_well)
+{
+    for (int i = 0; i < INSTANCES; i++)
+        assert_true(shop_stop(instances[i]));
 }

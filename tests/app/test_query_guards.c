@@ -2,18 +2,16 @@
 #include "guard.h"
 #include "provider.h"
 #include "service_rig.h"
+#include "tests.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static int start(void **state)
 {
@@ -47,57 +45,6 @@ static bool lives_on_what_is_here(const char *guard)
            strcmp(guard, "memcached") != 0;
 }
 
-static void guards_are_listed_with_their_claims(void **state)
-{
-    (void)state;
-    struct op op;
-    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
-    json_t *document = json_loads(op.answer.body, 0, NULL);
-    assert_non_null(document);
-    assert_string_equal(json_string_value(json_object_get(document, "default")), "redis-token");
-    assert_string_equal(json_string_value(json_object_get(document, "instance")), "test");
-    size_t i, found = 0;
-    json_t *guard;
-    json_array_foreach(json_object_get(document, "guards"), i, guard)
-    {
-        const char *name = json_string_value(json_object_get(guard, "name"));
-        bool safe = json_is_true(json_object_get(guard, "claims_safe"));
-        found += strcmp(name, "none") == 0 && !safe;
-        found += strcmp(name, "mutex") == 0 && !safe;
-        found += strcmp(name, "redis-token") == 0 && safe;
-        found += strcmp(name, "sql-atomic") == 0 && safe;
-        assert_int_equal(json_is_true(json_object_get(guard, "servers_answer")),
-                         lives_on_what_is_here(name));
-        assert_true(json_string_length(json_object_get(guard, "weakness")) > 0);
-        const char *source = json_string_value(json_object_get(guard, "fence_source"));
-        assert_string_equal(source, claims(guard, "fence") ? "lock" : "none");
-    }
-    assert_int_equal(found, 4);
-    json_decref(document);
-    free(op.answer.body);
-}
-
-static void guard_whose_servers_are_away_is_listed_as_such(void **state)
-{
-    (void)state;
-    struct op op;
-    sandbox_signal(rig.redis, SIGKILL);
-    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
-    json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
-    size_t i;
-    assert_non_null(document);
-    json_array_foreach(json_object_get(document, "guards"), i, guard)
-    {
-        const char *name = json_string_value(json_object_get(guard, "name"));
-        bool answers = json_is_true(json_object_get(guard, "servers_answer"));
-        bool lives_on_redis = strncmp(name, "redis-", 6) == 0 || strcmp(name, "redlock") == 0;
-        assert_int_equal(answers, !lives_on_redis && lives_on_what_is_here(name));
-    }
-    json_decref(document);
-    free(op.answer.body);
-    assert_int_equal(sandbox_restart(rig.redis), 0);
-}
-
 /* A server that accepts connections and never answers, like a stopped one. */
 static int listen_silently(int *ret_port)
 {
@@ -111,9 +58,11 @@ static int listen_silently(int *ret_port)
     return fd;
 }
 
-static void silent_servers_are_all_asked_at_once(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(silent_servers_are_all_asked_at_once)
 {
-    (void)state;
     struct op op;
     enum { TRIES = 20, AT_ONCE_US = 1000000 }; /* one after the other: 5 kinds of 250000 */
     int port, other_port, fd = listen_silently(&port), other_fd = listen_silently(&other_port);
@@ -154,6 +103,55 @@ static void silent_servers_are_all_asked_at_once(void **state)
     assert_in_range(took_us, 0, AT_ONCE_US);
 }
 
+TEST_THAT(guards_are_listed_with_their_claims)
+{
+    struct op op;
+    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+    json_t *document = json_loads(op.answer.body, 0, NULL);
+    assert_non_null(document);
+    assert_string_equal(json_string_value(json_object_get(document, "default")), "redis-token");
+    assert_string_equal(json_string_value(json_object_get(document, "instance")), "test");
+    size_t i, found = 0;
+    json_t *guard;
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        bool safe = json_is_true(json_object_get(guard, "claims_safe"));
+        found += strcmp(name, "none") == 0 && !safe;
+        found += strcmp(name, "mutex") == 0 && !safe;
+        found += strcmp(name, "redis-token") == 0 && safe;
+        found += strcmp(name, "sql-atomic") == 0 && safe;
+        assert_int_equal(json_is_true(json_object_get(guard, "servers_answer")),
+                         lives_on_what_is_here(name));
+        assert_true(json_string_length(json_object_get(guard, "weakness")) > 0);
+        const char *source = json_string_value(json_object_get(guard, "fence_source"));
+        assert_string_equal(source, claims(guard, "fence") ? "lock" : "none");
+    }
+    assert_int_equal(found, 4);
+    json_decref(document);
+    free(op.answer.body);
+}
+
+TEST_THAT(guard_whose_servers_are_away_is_listed_as_such)
+{
+    struct op op;
+    sandbox_signal(rig.redis, SIGKILL);
+    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+    json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
+    size_t i;
+    assert_non_null(document);
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        bool answers = json_is_true(json_object_get(guard, "servers_answer"));
+        bool lives_on_redis = strncmp(name, "redis-", 6) == 0 || strcmp(name, "redlock") == 0;
+        assert_int_equal(answers, !lives_on_redis && lives_on_what_is_here(name));
+    }
+    json_decref(document);
+    free(op.answer.body);
+    assert_int_equal(sandbox_restart(rig.redis), 0);
+}
+
 static char late_folder[SANDBOX_TEXT_MAX + 16];
 
 static lk_status open_nothing(const lk_context *context, void **ret_self, lk_error *error)
@@ -176,9 +174,8 @@ static lk_status make_folder(void *self)
 }
 
 /* A guard cannot be opened while the servers are asked, but can be when the list is made. */
-static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
+TEST_THAT(locks_folder_that_appears_meanwhile_ends_nothing)
 {
-    (void)state;
     static const lk_provider maker = {.info = {.name = "memcached"},
                                       .open = open_nothing,
                                       .close = close_nothing,
@@ -208,17 +205,4 @@ static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
     rig_stop();
     rig.config = kept;
     assert_int_equal(rig_start(), 0);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(silent_servers_are_all_asked_at_once),
-        CLAIM(guards_are_listed_with_their_claims),
-        CLAIM(guard_whose_servers_are_away_is_listed_as_such),
-        CLAIM(locks_folder_that_appears_meanwhile_ends_nothing),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -1,14 +1,12 @@
 /* The tables of guards in README.md (letters) and lockkit/README.md (names) match the code's
  * claims. README.md stays short. */
 #include "guard.h"
+#include "tests.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { PAGE_MAX = 1 << 20, ROW_MAX = 512, LINES_MAX = 220, WORDS_MAX = 2300 };
 enum { GLOSSARY_MAX = 40, LOCKKIT_WORDS_MAX = 3100 };
@@ -90,21 +88,18 @@ static void expect_rows(const char *name, void (*row_of)(const struct guard *, c
     assert_int_equal(missing, 0);
 }
 
-static void readme_shows_each_guards_claims_by_letter(void **state)
+TEST_THAT(readme_shows_each_guards_claims_by_letter)
 {
-    (void)state;
     expect_rows("README.md", row_by_letter);
 }
 
-static void lockkits_page_names_each_guards_claims(void **state)
+TEST_THAT(lockkits_page_names_each_guards_claims)
 {
-    (void)state;
     expect_rows("lockkit/README.md", row_by_name);
 }
 
-static void readme_is_short(void **state)
+TEST_THAT(readme_is_short)
 {
-    (void)state;
     char *page = read_page("README.md");
     int lines = 0, words = 0;
     for (const char *at = page; *at; at++) {
@@ -116,9 +111,8 @@ static void readme_is_short(void **state)
     assert_in_range(words, 1000, WORDS_MAX);
 }
 
-static void lockkits_page_and_its_glossary_are_short(void **state)
+TEST_THAT(lockkits_page_and_its_glossary_are_short)
 {
-    (void)state;
     char *page = read_page("lockkit/README.md");
     const char *glossary = strstr(page, "\n## Glossary\n");
     assert_non_null(glossary);
@@ -130,15 +124,4 @@ static void lockkits_page_and_its_glossary_are_short(void **state)
     free(page);
     assert_in_range(entries, 20, GLOSSARY_MAX);
     assert_in_range(words, 1000, LOCKKIT_WORDS_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readme_shows_each_guards_claims_by_letter),
-        cmocka_unit_test(lockkits_page_names_each_guards_claims),
-        cmocka_unit_test(readme_is_short),
-        cmocka_unit_test(lockkits_page_and_its_glossary_are_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

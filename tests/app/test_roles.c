@@ -2,16 +2,12 @@
 #include "callers.h"
 #include "routes.h"
 #include "shop.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 /* What is answered. {} in the path stands for a resource of ann; each PUT is of a new one. A wrong
  * token is answered like none. */
@@ -149,9 +145,10 @@ static const struct row *row_of(const char *method, const char *path)
     return found;
 }
 
-static void the_table_has_each_route_with_its_role(void **state)
+GROUP_FIXTURE(open_services, close_services);
+
+TEST_THAT(the_table_has_each_route_with_its_role)
 {
-    (void)state;
     for (size_t i = 0; i < n_routes; i++) {
         const struct row *row = row_of(routes[i].method, routes[i].path);
         if (row == NULL)
@@ -194,9 +191,8 @@ static void ask_and_compare(const struct row *row, const char *method, enum who 
         assert_int_equal(ledger_length(closed, OPERATOR), before);
 }
 
-static void every_route_method_and_caller_is_answered_as_the_table_says(void **state)
+TEST_THAT(every_route_method_and_caller_is_answered_as_the_table_says)
 {
-    (void)state;
     static const char *const methods[] = {"GET",   "HEAD",   "PUT",    "POST",
                                           "PATCH", "DELETE", "OPTIONS"};
     assert_int_equal(callers_status(closed, ANN, "POST", "/v1/items/i1/orders", "key-of-ann", ""),
@@ -225,9 +221,8 @@ static void first_line_has(const struct sandbox_server *server, const char *what
         fail_msg("%s: not %s", line, end);
 }
 
-static void loopback_without_tokens_is_open_and_says_so(void **state)
+TEST_THAT(loopback_without_tokens_is_open_and_says_so)
 {
-    (void)state;
     first_line_has(open_one, "open");
     first_line_has(open_too, "tokens,open");
     first_line_has(open_empty, "open"); /* nobody can have a token */
@@ -243,22 +238,10 @@ static void loopback_without_tokens_is_open_and_says_so(void **state)
     assert_int_equal(callers_status(open_one, WRONG, "GET", "/v1/audit", NULL, NULL), 200);
 }
 
-static void an_open_service_with_tokens_looks_at_what_is_sent(void **state)
+TEST_THAT(an_open_service_with_tokens_looks_at_what_is_sent)
 {
-    (void)state;
     assert_int_equal(callers_status(open_too, NONE, "GET", "/v1/audit", NULL, NULL), 200);
     assert_int_equal(callers_status(open_too, WRONG, "GET", "/v1/audit", NULL, NULL), 401);
     assert_int_equal(callers_status(open_too, ANN, "GET", "/v1/audit", NULL, NULL), 403);
     assert_int_equal(callers_status(open_too, OPERATOR, "GET", "/v1/audit", NULL, NULL), 200);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_each_route_with_its_role),
-        cmocka_unit_test(every_route_method_and_caller_is_answered_as_the_table_says),
-        cmocka_unit_test(loopback_without_tokens_is_open_and_says_so),
-        cmocka_unit_test(an_open_service_with_tokens_looks_at_what_is_sent),
-    };
-    return cmocka_run_group_tests(tests, open_services, close_services);
 }

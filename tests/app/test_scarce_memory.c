@@ -4,13 +4,10 @@
 #include "parse.h"
 #include "scarce.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { PIECES_MAX = 20000, ORDERS = 3 };
 
@@ -50,9 +47,10 @@ static int serve(void)
     return (int)ops_count(ops, ORDERS, 201);
 }
 
-static void service_without_memory_answers_and_lives_on(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+
+TEST_THAT_WITH(service_without_memory_answers_and_lives_on, NULL, rig_clear)
 {
-    (void)state;
     static const char *const guards[] = {"redis-token", "sql-row"};
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         int refused = 1;
@@ -76,9 +74,8 @@ static void service_without_memory_answers_and_lives_on(void **state)
     }
 }
 
-static void service_that_cannot_start_without_memory_says_so(void **state)
+TEST_THAT_WITH(service_that_cannot_start_without_memory_says_so, NULL, rig_clear)
 {
-    (void)state;
     int refused = 1, failures = 0;
     for (int n = 1; refused > 0 && n < PIECES_MAX; n = next(n)) {
         rig_reset("redis-token");
@@ -106,9 +103,8 @@ static enum problem problem_of(const char *body, int n, bool goes_on, int *ret_r
 }
 
 /* jansson itself reads beyond a text that finds no memory. */
-static void a_body_without_memory_is_not_the_clients_fault(void **state)
+TEST_THAT(a_body_without_memory_is_not_the_clients_fault)
 {
-    (void)state;
     enum { LONG = 12000 };
     static const char *const units[] = {"a", "\\\"", "\\u20ac", "\",\"", "\",{},\""};
     char *body = malloc(LONG + 64);
@@ -128,14 +124,4 @@ static void a_body_without_memory_is_not_the_clients_fault(void **state)
         }
     }
     free(body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(service_without_memory_answers_and_lives_on, rig_clear),
-        cmocka_unit_test_teardown(service_that_cannot_start_without_memory_says_so, rig_clear),
-        cmocka_unit_test(a_body_without_memory_is_not_the_clients_fault),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

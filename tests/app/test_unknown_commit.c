@@ -13,17 +13,14 @@
 #include "all_servers.h"
 #include "pg_standby.h"
 #include "service_rig.h"
+#include "tests.h"
 
 #include <libpq-fe.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum {
     FIRST = 1000000,
@@ -288,11 +285,12 @@ static int64_t lost_updates(void)
                " AND l.epoch = a.epoch AND kind <> 'reset')");
 }
 
-static void no_update_is_lost_when_a_commit_is_not_answered(void **state)
+GROUP_FIXTURE(set_up, tear_down);
+
+TEST_THAT(no_update_is_lost_when_a_commit_is_not_answered)
 {
     const char *text = getenv("UNKNOWN_ROUNDS");
     int each = text ? atoi(text) : 1, rounds = 0, of[FAULTS] = {0};
-    (void)state;
     for (int lanes = 1; lanes >= 0; lanes--) {
         open_instances(lanes == 1);
         for (int i = 0; i < each * (int)n_accounts; i++, rounds++) {
@@ -314,9 +312,8 @@ static void no_update_is_lost_when_a_commit_is_not_answered(void **state)
                   of[LATE_COMMIT], of[ABSENT_STANDBY], of[STOPPED_PROCESS], of[RESET]);
 }
 
-static void without_the_cure_an_update_is_lost_at_once(void **state)
+TEST_THAT(without_the_cure_an_update_is_lost_at_once)
 {
-    (void)state;
     rig.seams.forgets_unknown = true;
     open_instances(false);
     const struct account *account = accounts;
@@ -328,13 +325,4 @@ static void without_the_cure_an_update_is_lost_at_once(void **state)
     assert_true(lost_updates() > 0);
     print_message("lost update in round %d of the control\n", round);
     close_instances();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_update_is_lost_when_a_commit_is_not_answered),
-        cmocka_unit_test(without_the_cure_an_update_is_lost_at_once),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,11 +2,8 @@
 #include "lab.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -61,18 +58,18 @@ static void read_output(char *ret, size_t size)
     fclose(file);
 }
 
-static void an_order_is_sold(void **state)
+GROUP_FIXTURE(set_up, tear_down);
+
+TEST_THAT(an_order_is_sold)
 {
-    (void)state;
     assert_int_equal(ask("PUT", "/v1/items/1", NULL, "{\"stock\":5}"), 201);
     assert_int_equal(ask("POST", "/v1/items/1/orders", "k1", "{\"user_id\":\"u1\"}"), 201);
     assert_int_equal(client_number(service->port, "/v1/items/1", "stock"), 4);
     assert_true(shop_audit_ok(service->port));
 }
 
-static void none_of_the_labs_routes_is_there(void **state)
+TEST_THAT(none_of_the_labs_routes_is_there)
 {
-    (void)state;
     const struct config config = {.lab = true};
     const struct extra_routes *routes = lab_open(&config)->routes;
     assert_true(routes->n >= 10);
@@ -88,9 +85,8 @@ static void none_of_the_labs_routes_is_there(void **state)
     }
 }
 
-static void lab_is_a_usage_error(void **state)
+TEST_THAT(lab_is_a_usage_error)
 {
-    (void)state;
     char text[4096];
     const char *const argv[] = {shop_binary("nolab/seckilld"), "--lab", "--check", NULL};
     assert_int_equal(run(argv), 2);
@@ -111,17 +107,15 @@ static int lab_flags_in_help(const char *program)
     return n;
 }
 
-static void help_does_not_offer_the_lab(void **state)
+TEST_THAT(help_does_not_offer_the_lab)
 {
-    (void)state;
     assert_int_equal(lab_flags_in_help("nolab/seckilld"), 0);
     assert_true(lab_flags_in_help("seckilld") >= 3);
 }
 
 /* main() calls two functions of lab.h; these are all that a program without the lab defines. */
-static void no_function_of_the_lab_is_linked(void **state)
+TEST_THAT(no_function_of_the_lab_is_linked)
 {
-    (void)state;
     char command[1024], text[65536];
     const char *const argv[] = {"/bin/sh", "-c", command, NULL};
     static const char *const programs[] = {"nolab/seckilld", "seckilld"};
@@ -138,16 +132,4 @@ static void no_function_of_the_lab_is_linked(void **state)
         else
             assert_int_equal(n, 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_is_sold),
-        cmocka_unit_test(none_of_the_labs_routes_is_there),
-        cmocka_unit_test(lab_is_a_usage_error),
-        cmocka_unit_test(help_does_not_offer_the_lab),
-        cmocka_unit_test(no_function_of_the_lab_is_linked),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -110,15 +110,4 @@ static inline int run_on_old_stores(void)
     return failed;
 }
 
-/* The same for a list of tests. */
-#define RUN_ON_OLD_STORES(tests)                                                                   \
-    do {                                                                                           \
-        int failed = 0;                                                                            \
-        for (old = stores; old < stores + STORES; old++)                                           \
-            failed +=                                                                              \
-                cmocka_run_group_tests_name(old->name, tests, old->postgres ? pg_start : NULL,     \
-                                            old->postgres ? pg_stop : NULL);                       \
-        return failed;                                                                             \
-    } while (0)
-
 #endif

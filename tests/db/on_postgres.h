@@ -108,10 +108,4 @@ static inline int on_postgres(void **state)
     TEST_GROUP("on SQLite", on_sqlite, NULL);                                                      \
     ON_POSTGRES
 
-/* The same for a list of tests. */
-#define RUN_ON_POSTGRES(tests)                                                                     \
-    cmocka_run_group_tests_name("on PostgreSQL", tests, on_postgres, pg_stop)
-#define RUN_ON_BOTH_ENGINES(tests)                                                                 \
-    (cmocka_run_group_tests_name("on SQLite", tests, on_sqlite, NULL) + RUN_ON_POSTGRES(tests))
-
 #endif

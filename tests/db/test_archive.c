@@ -7,7 +7,10 @@
 /* -- claims -------------------------------------------------------------------------------------
  */
 
-static void a_closed_month_is_moved_and_the_store_stays_sound(void **state)
+TEST_FIXTURE(set_up, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(a_closed_month_is_moved_and_the_store_stays_sound)
 {
     struct fixture *fixture = *state;
     struct stat about;
@@ -28,7 +31,7 @@ static void a_closed_month_is_moved_and_the_store_stays_sound(void **state)
     expect_sound(fixture);
 }
 
-static void later_months_continue_the_file(void **state)
+TEST_THAT(later_months_continue_the_file)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture);
@@ -46,7 +49,7 @@ static void later_months_continue_the_file(void **state)
 }
 
 /* SQLite would give its number again, and the feed would not show the next row. */
-static void the_newest_movement_stays(void **state)
+TEST_THAT(the_newest_movement_stays)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture), rows = rows_in(fixture);
@@ -65,7 +68,7 @@ static int count_row(void *arg, const db_ledger_row *row)
     return 0;
 }
 
-static void lists_say_where_they_go_on(void **state)
+TEST_THAT(lists_say_where_they_go_on)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture);
@@ -97,7 +100,7 @@ static void lists_say_where_they_go_on(void **state)
                      db_read_statement(reader, "account:c", &start, 100, count_row, &n, &more));
 }
 
-static void rows_that_stay_are_still_guarded(void **state)
+TEST_THAT(rows_that_stay_are_still_guarded)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture);
@@ -128,7 +131,7 @@ static void rows_that_stay_are_still_guarded(void **state)
     expect_sound(fixture);
 }
 
-static void what_stopped_between_the_steps_is_finished(void **state)
+TEST_THAT(what_stopped_between_the_steps_is_finished)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture), old_rows = rows_in(fixture);
@@ -155,7 +158,7 @@ static void archive_sql(const char *sql)
     sqlite3_close(handle);
 }
 
-static void each_kind_of_damage_is_found(void **state)
+TEST_THAT(each_kind_of_damage_is_found)
 {
     static const char *const of_archive[] = {
         "UPDATE ledger SET delta = delta - 1, after = after - 1 WHERE id = 4",
@@ -214,7 +217,7 @@ static void each_kind_of_damage_is_found(void **state)
 }
 
 /* Without the archive: what is carried must fit to what is left. */
-static void the_store_alone_finds_what_does_not_fit(void **state)
+TEST_THAT(the_store_alone_finds_what_does_not_fit)
 {
     static const struct {
         const char *sql, *resource; /* NULL: the books */
@@ -247,7 +250,7 @@ static void the_store_alone_finds_what_does_not_fit(void **state)
 }
 
 /* A late writer that continues a version which was moved. */
-static void a_fork_behind_the_archive_is_a_lost_update(void **state)
+TEST_THAT(a_fork_behind_the_archive_is_a_lost_update)
 {
     struct fixture *fixture = *state;
     struct change late = {.delta = -1, .txn_id = "late", .how = anyhow};
@@ -266,7 +269,7 @@ static void a_fork_behind_the_archive_is_a_lost_update(void **state)
     assert_int_equal(1, row.lost_updates);
 }
 
-static void what_is_not_sound_is_not_moved(void **state)
+TEST_THAT(what_is_not_sound_is_not_moved)
 {
     struct fixture *fixture = *state;
     struct change late = {.delta = -1, .txn_id = "late", .how = anyhow};
@@ -327,15 +330,7 @@ static int64_t steps_for(int accounts)
     return steps;
 }
 
-static void the_audit_stays_linear(void **state)
-{
-    (void)state;
-    const int64_t few = steps_for(25000), many = steps_for(100000);
-    assert_true(few > 10);
-    assert_in_range(many, few, 6 * few);
-}
-
-static void another_file_is_refused(void **state)
+TEST_THAT(another_file_is_refused)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture);
@@ -358,7 +353,7 @@ static void another_file_is_refused(void **state)
     expect_refused(fixture, next_end, "archive of another store");
 }
 
-static void a_store_that_is_not_there_is_not_made(void **state)
+TEST_THAT(a_store_that_is_not_there_is_not_made)
 {
     struct fixture *fixture = *state, other = *fixture;
     archive_moved moved;
@@ -381,26 +376,11 @@ static void a_store_that_is_not_there_is_not_made(void **state)
     fixture_open(fixture, NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
+TEST_GROUP("of_sqlite", NULL, NULL);
 
-int main(void)
+TEST_THAT_WITH(the_audit_stays_linear, NULL, NULL)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_closed_month_is_moved_and_the_store_stays_sound),
-        TEST(later_months_continue_the_file),
-        TEST(the_newest_movement_stays),
-        TEST(lists_say_where_they_go_on),
-        TEST(rows_that_stay_are_still_guarded),
-        TEST(what_stopped_between_the_steps_is_finished),
-        TEST(each_kind_of_damage_is_found),
-        TEST(the_store_alone_finds_what_does_not_fit),
-        TEST(a_fork_behind_the_archive_is_a_lost_update),
-        TEST(what_is_not_sound_is_not_moved),
-        TEST(another_file_is_refused),
-        TEST(a_store_that_is_not_there_is_not_made),
-    };
-    const struct CMUnitTest of_sqlite[] = {
-        cmocka_unit_test(the_audit_stays_linear),
-    };
-    return cmocka_run_group_tests(of_sqlite, NULL, NULL) + RUN_ON_BOTH_ENGINES(tests);
+    const int64_t few = steps_for(25000), many = steps_for(100000);
+    assert_true(few > 10);
+    assert_in_range(many, few, 6 * few);
 }

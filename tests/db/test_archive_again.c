@@ -34,10 +34,18 @@ static int begin(void **state)
     return set_up(state);
 }
 
+struct dated {
+    const char *txn_id;
+    int64_t at_us;
+};
+
 /* -- claims ------------------------------------------------------------------------------------ */
 
+TEST_FIXTURE(begin, fixture_teardown);
+ON_BOTH_ENGINES;
+
 /* The earlier run was killed, so nobody knows what of its part is on the disk. */
-static void rows_go_only_when_an_earlier_part_is_on_the_disk(void **state)
+TEST_THAT(rows_go_only_when_an_earlier_part_is_on_the_disk)
 {
     struct fixture *fixture = *state;
     const int64_t end = old_month(fixture), old_rows = rows_in(fixture);
@@ -57,37 +65,6 @@ static void copy(const char *from, const char *to)
     snprintf(command, sizeof command, "cp %s %s", from, to);
     assert_int_equal(0, system(command));
 }
-
-static void a_store_that_was_put_back_goes_on_with_its_file(void **state)
-{
-    struct fixture *fixture = *state;
-    char kept[160];
-    const int64_t end = old_month(fixture);
-    new_month(fixture);
-    const int64_t next_end = cut_now(fixture);
-    order_and_pay(fixture, "o5");
-    snprintf(kept, sizeof kept, "%s.kept", fixture->file);
-    fixture_close(fixture);
-    copy(fixture->file, kept);
-    fixture_open(fixture, NULL);
-    const int64_t rows = moved_rows(fixture, end) + moved_rows(fixture, next_end);
-    fixture_close(fixture);
-    copy(kept, fixture->file);
-    archive_moved moved;
-    db_error error = {.message = ""};
-    if (move(fixture, next_end, &moved, &error) != DB_OK)
-        fail_msg("archive_move: %s", error.message);
-    assert_int_equal(2, moved.finished);
-    assert_int_equal(rows, moved.rows);
-    fixture_open(fixture, NULL);
-    assert_int_equal(3, rows_in(fixture));
-    expect_sound(fixture);
-}
-
-struct dated {
-    const char *txn_id;
-    int64_t at_us;
-};
 
 /* Adds 1 to account "b". */
 static db_status work_dated(db_tx *tx, void *arg)
@@ -121,7 +98,7 @@ static void append_dated(struct fixture *fixture, const char *txn_id, int64_t at
 }
 
 /* The clock that dates rows may be ahead, and sales go on while the archive runs. */
-static void rows_that_are_dated_just_ahead_stay(void **state)
+TEST_THAT(rows_that_are_dated_just_ahead_stay)
 {
     static const int64_t hour_us = INT64_C(3600000000);
     struct fixture *fixture = *state;
@@ -136,6 +113,34 @@ static void rows_that_are_dated_just_ahead_stay(void **state)
         2, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE txn_id = 'ahead'"));
     assert_int_equal(
         2, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE txn_id = 'behind'"));
+    expect_sound(fixture);
+}
+
+TEST_GROUP("of_file", NULL, NULL);
+
+TEST_THAT(a_store_that_was_put_back_goes_on_with_its_file)
+{
+    struct fixture *fixture = *state;
+    char kept[160];
+    const int64_t end = old_month(fixture);
+    new_month(fixture);
+    const int64_t next_end = cut_now(fixture);
+    order_and_pay(fixture, "o5");
+    snprintf(kept, sizeof kept, "%s.kept", fixture->file);
+    fixture_close(fixture);
+    copy(fixture->file, kept);
+    fixture_open(fixture, NULL);
+    const int64_t rows = moved_rows(fixture, end) + moved_rows(fixture, next_end);
+    fixture_close(fixture);
+    copy(kept, fixture->file);
+    archive_moved moved;
+    db_error error = {.message = ""};
+    if (move(fixture, next_end, &moved, &error) != DB_OK)
+        fail_msg("archive_move: %s", error.message);
+    assert_int_equal(2, moved.finished);
+    assert_int_equal(rows, moved.rows);
+    fixture_open(fixture, NULL);
+    assert_int_equal(3, rows_in(fixture));
     expect_sound(fixture);
 }
 
@@ -184,25 +189,9 @@ static int64_t steps_for(int parts)
     return steps;
 }
 
-static void a_part_costs_its_own_rows(void **state)
+TEST_THAT(a_part_costs_its_own_rows)
 {
-    (void)state;
     const int64_t few = steps_for(2), many = steps_for(100);
     assert_true(few > 10);
     assert_in_range(many, few / 2, 2 * few);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest of_file[] = {
-        TEST(a_store_that_was_put_back_goes_on_with_its_file),
-        TEST(a_part_costs_its_own_rows),
-    };
-    const struct CMUnitTest tests[] = {
-        TEST(rows_go_only_when_an_earlier_part_is_on_the_disk),
-        TEST(rows_that_are_dated_just_ahead_stay),
-    };
-    return cmocka_run_group_tests(of_file, NULL, NULL) + RUN_ON_BOTH_ENGINES(tests);
 }

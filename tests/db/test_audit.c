@@ -15,7 +15,10 @@ static db_account chain(struct fixture *fixture, int n)
     return account;
 }
 
-static void an_unharmed_store_is_clean(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(an_unharmed_store_is_clean)
 {
     struct fixture *fixture = *state;
     chain(fixture, 5);
@@ -32,7 +35,7 @@ static void an_unharmed_store_is_clean(void **state)
     assert_int_equal(7, item.current);
 }
 
-static void two_changes_of_one_version_are_a_fork_and_lose_an_update(void **state)
+TEST_THAT(two_changes_of_one_version_are_a_fork_and_lose_an_update)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 2), .delta = -200, .how = any};
@@ -55,7 +58,7 @@ static void two_changes_of_one_version_are_a_fork_and_lose_an_update(void **stat
     assert_int_equal(680, row.forks[0][1].after);
 }
 
-static void the_chain_goes_on_from_either_side_of_a_fork(void **state)
+TEST_THAT(the_chain_goes_on_from_either_side_of_a_fork)
 {
     struct fixture *fixture = *state;
     struct change late = {.account = chain(fixture, 1), .delta = -1, .txn_id = "late", .how = any};
@@ -74,7 +77,7 @@ static void the_chain_goes_on_from_either_side_of_a_fork(void **state)
     assert_int_equal(0, row.broken);
 }
 
-static void every_fork_is_counted_and_the_first_ones_shown(void **state)
+TEST_THAT(every_fork_is_counted_and_the_first_ones_shown)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 0), .delta = -1, .how = any};
@@ -96,7 +99,7 @@ static void every_fork_is_counted_and_the_first_ones_shown(void **state)
     assert_int_equal(0, row.broken);
 }
 
-static void a_value_that_the_ledger_does_not_explain_is_a_lost_amount(void **state)
+TEST_THAT(a_value_that_the_ledger_does_not_explain_is_a_lost_amount)
 {
     struct fixture *fixture = *state;
     chain(fixture, 3);
@@ -106,7 +109,7 @@ static void a_value_that_the_ledger_does_not_explain_is_a_lost_amount(void **sta
     assert_false(row.ok);
 }
 
-static void more_sold_than_there_was_is_oversold(void **state)
+TEST_THAT(more_sold_than_there_was_is_oversold)
 {
     struct fixture *fixture = *state;
     sale(fixture, 2, 5);
@@ -126,7 +129,7 @@ static void expect_broken(struct fixture *fixture, const char *resource, int64_t
 }
 
 /* A ledger of sales to two users: three pieces for one, two for the other. */
-static void pieces_beyond_the_limit_per_user_are_counted(void **state)
+TEST_THAT(pieces_beyond_the_limit_per_user_are_counted)
 {
     struct fixture *fixture = *state;
     sale(fixture, 10, 5);
@@ -146,7 +149,7 @@ static void pieces_beyond_the_limit_per_user_are_counted(void **state)
     assert_int_equal(0, fixture_audit(fixture, "item:1").over_limit);
 }
 
-static void a_value_below_zero_is_found_even_when_it_rose_again(void **state)
+TEST_THAT(a_value_below_zero_is_found_even_when_it_rose_again)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 0), .delta = -1500, .how = any};
@@ -161,7 +164,7 @@ static void a_value_below_zero_is_found_even_when_it_rose_again(void **state)
     assert_false(row.ok);
 }
 
-static void a_present_value_below_zero_is_negative(void **state)
+TEST_THAT(a_present_value_below_zero_is_negative)
 {
     struct fixture *fixture = *state;
     chain(fixture, 1);
@@ -169,7 +172,7 @@ static void a_present_value_below_zero_is_negative(void **state)
     assert_int_equal(1, fixture_audit(fixture, "account:a").negative);
 }
 
-static void one_transaction_booked_twice_is_a_duplicate(void **state)
+TEST_THAT(one_transaction_booked_twice_is_a_duplicate)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 1), .delta = -10, .how = any};
@@ -182,7 +185,7 @@ static void one_transaction_booked_twice_is_a_duplicate(void **state)
     assert_false(row.ok);
 }
 
-static void a_key_that_looks_like_a_reset_is_no_duplicate(void **state)
+TEST_THAT(a_key_that_looks_like_a_reset_is_no_duplicate)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 0), .delta = -10, .how = any};
@@ -192,7 +195,7 @@ static void a_key_that_looks_like_a_reset_is_no_duplicate(void **state)
 }
 
 /* A change of 0 with a reset's name replaces the deleted reset. */
-static void a_key_that_looks_like_a_reset_is_none(void **state)
+TEST_THAT(a_key_that_looks_like_a_reset_is_none)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 0), .delta = 0, .how = any};
@@ -204,7 +207,7 @@ static void a_key_that_looks_like_a_reset_is_none(void **state)
     assert_false(row.ok);
 }
 
-static void a_reset_booked_twice_is_a_duplicate(void **state)
+TEST_THAT(a_reset_booked_twice_is_a_duplicate)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 0), .delta = 0, .how = any};
@@ -213,49 +216,49 @@ static void a_reset_booked_twice_is_a_duplicate(void **state)
     assert_int_equal(1, fixture_audit(fixture, "account:a").duplicates);
 }
 
-static void a_row_that_does_not_add_up_breaks_the_chain(void **state)
+TEST_THAT(a_row_that_does_not_add_up_breaks_the_chain)
 {
     chain(*state, 3);
     plant(*state, "UPDATE ledger SET delta = -11 WHERE txn_id = 't2'");
     expect_broken(*state, "account:a", 1);
 }
 
-static void a_missing_row_breaks_the_chain(void **state)
+TEST_THAT(a_missing_row_breaks_the_chain)
 {
     chain(*state, 3);
     plant(*state, "DELETE FROM ledger WHERE txn_id = 't1'");
     expect_broken(*state, "account:a", 1);
 }
 
-static void a_missing_last_row_breaks_the_chain(void **state)
+TEST_THAT(a_missing_last_row_breaks_the_chain)
 {
     chain(*state, 3);
     plant(*state, "DELETE FROM ledger WHERE txn_id = 't2'");
     expect_broken(*state, "account:a", 1);
 }
 
-static void a_missing_reset_breaks_the_chain(void **state)
+TEST_THAT(a_missing_reset_breaks_the_chain)
 {
     chain(*state, 1);
     plant(*state, "DELETE FROM ledger WHERE txn_id LIKE 'reset%'");
     expect_broken(*state, "account:a", 1);
 }
 
-static void an_empty_ledger_breaks_the_chain(void **state)
+TEST_THAT(an_empty_ledger_breaks_the_chain)
 {
     chain(*state, 0);
     plant(*state, "DELETE FROM ledger");
     expect_broken(*state, "account:a", 1);
 }
 
-static void a_step_between_two_values_breaks_the_chain(void **state)
+TEST_THAT(a_step_between_two_values_breaks_the_chain)
 {
     chain(*state, 3);
     plant(*state, "UPDATE ledger SET before = before - 1, after = after - 1 WHERE txn_id = 't1'");
     expect_broken(*state, "account:a", 2); /* the links before and after the row */
 }
 
-static void an_order_without_its_ledger_row_is_broken(void **state)
+TEST_THAT(an_order_without_its_ledger_row_is_broken)
 {
     sale(*state, 10, 3);
     fixture_sql(*state, "DELETE FROM orders WHERE id = 'o-2'");
@@ -273,7 +276,7 @@ static db_audit_row last_row(struct fixture *fixture, const char *resource)
     return row;
 }
 
-static void a_vanished_account_is_missing(void **state)
+TEST_THAT(a_vanished_account_is_missing)
 {
     chain(*state, 3);
     fixture_sql(*state, "DELETE FROM accounts");
@@ -284,7 +287,7 @@ static void a_vanished_account_is_missing(void **state)
     assert_false(fixture_audit(*state, "account:a").ok);
 }
 
-static void a_vanished_item_is_missing(void **state)
+TEST_THAT(a_vanished_item_is_missing)
 {
     sale(*state, 10, 3);
     fixture_sql(*state, "DELETE FROM items");
@@ -295,7 +298,7 @@ static void a_vanished_item_is_missing(void **state)
     assert_int_equal(3, fixture_audit(*state, "item:1").sold);
 }
 
-static void orders_of_an_item_that_never_was_are_seen(void **state)
+TEST_THAT(orders_of_an_item_that_never_was_are_seen)
 {
     sale(*state, 10, 3);
     plant(*state, "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version,"
@@ -308,7 +311,7 @@ static void orders_of_an_item_that_never_was_are_seen(void **state)
     assert_true(fixture_audit(*state, "item:1").ok);
 }
 
-static void a_row_of_an_epoch_to_come_is_broken(void **state)
+TEST_THAT(a_row_of_an_epoch_to_come_is_broken)
 {
     chain(*state, 3);
     fixture_sql(*state,
@@ -319,7 +322,7 @@ static void a_row_of_an_epoch_to_come_is_broken(void **state)
     assert_int_equal(5, last_row(*state, "account:a").lost_amount);
 }
 
-static void an_order_of_an_epoch_to_come_is_broken(void **state)
+TEST_THAT(an_order_of_an_epoch_to_come_is_broken)
 {
     sale(*state, 10, 3);
     fixture_sql(*state, "INSERT INTO orders (id, item_id, user_id, quantity, amount, state,"
@@ -328,7 +331,7 @@ static void an_order_of_an_epoch_to_come_is_broken(void **state)
     expect_broken(*state, "item:1", 1);
 }
 
-static void sums_beyond_64_bits_do_not_wrap(void **state)
+TEST_THAT(sums_beyond_64_bits_do_not_wrap)
 {
     chain(*state, 3);
     plant(*state, "UPDATE ledger SET delta = 9223372036854775807 WHERE txn_id LIKE 't%'");
@@ -337,7 +340,7 @@ static void sums_beyond_64_bits_do_not_wrap(void **state)
     assert_int_equal(3, row.broken);
 }
 
-static void a_reset_begins_anew_and_keeps_the_history(void **state)
+TEST_THAT(a_reset_begins_anew_and_keeps_the_history)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = chain(fixture, 2), .delta = -1, .how = any};
@@ -349,40 +352,4 @@ static void a_reset_begins_anew_and_keeps_the_history(void **state)
     chain(fixture, 2);
     assert_true(fixture_audit(fixture, "account:a").ok);
     assert_int_equal(5, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE epoch = 1"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_unharmed_store_is_clean),
-        TEST(two_changes_of_one_version_are_a_fork_and_lose_an_update),
-        TEST(the_chain_goes_on_from_either_side_of_a_fork),
-        TEST(every_fork_is_counted_and_the_first_ones_shown),
-        TEST(a_value_that_the_ledger_does_not_explain_is_a_lost_amount),
-        TEST(more_sold_than_there_was_is_oversold),
-        TEST(pieces_beyond_the_limit_per_user_are_counted),
-        TEST(a_value_below_zero_is_found_even_when_it_rose_again),
-        TEST(a_present_value_below_zero_is_negative),
-        TEST(one_transaction_booked_twice_is_a_duplicate),
-        TEST(a_key_that_looks_like_a_reset_is_no_duplicate),
-        TEST(a_key_that_looks_like_a_reset_is_none),
-        TEST(a_reset_booked_twice_is_a_duplicate),
-        TEST(a_row_that_does_not_add_up_breaks_the_chain),
-        TEST(a_missing_row_breaks_the_chain),
-        TEST(a_missing_last_row_breaks_the_chain),
-        TEST(a_missing_reset_breaks_the_chain),
-        TEST(an_empty_ledger_breaks_the_chain),
-        TEST(a_step_between_two_values_breaks_the_chain),
-        TEST(an_order_without_its_ledger_row_is_broken),
-        TEST(a_vanished_account_is_missing),
-        TEST(a_vanished_item_is_missing),
-        TEST(orders_of_an_item_that_never_was_are_seen),
-        TEST(a_row_of_an_epoch_to_come_is_broken),
-        TEST(an_order_of_an_epoch_to_come_is_broken),
-        TEST(sums_beyond_64_bits_do_not_wrap),
-        TEST(a_reset_begins_anew_and_keeps_the_history),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

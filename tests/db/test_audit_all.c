@@ -13,7 +13,10 @@ static int note(void *arg, const db_audit_row *row)
     return seen->n == seen->stop_after;
 }
 
-static void all_resources_come_in_order_until_told_to_stop(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(all_resources_come_in_order_until_told_to_stop)
 {
     struct fixture *fixture = *state;
     fixture_item(fixture, "2", 1);
@@ -38,7 +41,7 @@ static void all_resources_come_in_order_until_told_to_stop(void **state)
         assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, alike[i], note, &seen, NULL));
 }
 
-static void an_empty_store_is_no_trouble(void **state)
+TEST_THAT(an_empty_store_is_no_trouble)
 {
     struct fixture *fixture = *state;
     struct seen seen = {0};
@@ -87,7 +90,7 @@ static void assert_same_verdict(const db_audit_row *a, const db_audit_row *b)
 
 /* Resources whose names share prefixes and whose ledger rows alternate. One has no ledger, one was
  * damaged before its reset, and some rows belong to resources that do not exist. */
-static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(void **state)
+TEST_THAT(judged_with_all_others_or_alone_a_resource_gets_the_same_verdict)
 {
     static const char *const ids[] = {"1", "1-x", "10", "2", "again", "bare"};
     struct fixture *fixture = *state;
@@ -154,7 +157,7 @@ static int count_bad(void *arg, const db_audit_row *row)
 }
 
 /* Each list is longer than a page of an answer. */
-static void what_fills_several_pages_is_seen_to_its_end(void **state)
+TEST_THAT(what_fills_several_pages_is_seen_to_its_end)
 {
     struct fixture *fixture = *state;
     struct counted seen = {0};
@@ -182,7 +185,7 @@ static void what_fills_several_pages_is_seen_to_its_end(void **state)
 }
 
 /* The service audits so: in a reader's snapshot. */
-static void audits_of_one_snapshot_agree(void **state)
+TEST_THAT(audits_of_one_snapshot_agree)
 {
     struct fixture *fixture = *state;
     struct seen seen = {0};
@@ -198,7 +201,7 @@ static void audits_of_one_snapshot_agree(void **state)
 }
 
 /* Sums the paid orders of the item's former epochs. */
-static void what_payments_of_former_epochs_moved_is_counted(void **state)
+TEST_THAT(what_payments_of_former_epochs_moved_is_counted)
 {
     struct fixture *fixture = *state;
     fixture_item(fixture, "1", 10);
@@ -216,19 +219,4 @@ static void what_payments_of_former_epochs_moved_is_counted(void **state)
     assert_int_equal(0, fixture_audit(fixture, "item:2").former_paid);
     fixture_sql(fixture, "UPDATE orders SET state = 1 WHERE id = 'c'"); /* too late */
     assert_int_equal(123, fixture_audit(fixture, "item:1").former_paid);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(all_resources_come_in_order_until_told_to_stop),
-        TEST(an_empty_store_is_no_trouble),
-        TEST(judged_with_all_others_or_alone_a_resource_gets_the_same_verdict),
-        TEST(what_fills_several_pages_is_seen_to_its_end),
-        TEST(audits_of_one_snapshot_agree),
-        TEST(what_payments_of_former_epochs_moved_is_counted),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

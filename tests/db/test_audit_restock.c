@@ -20,7 +20,10 @@ static db_status work_restock(db_tx *tx, void *arg)
     return status == DB_OK ? db_tx_append_ledger(tx, &row) : status;
 }
 
-static void pieces_that_came_may_be_sold(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(pieces_that_came_may_be_sold)
 {
     struct fixture *fixture = *state;
     db_item item = sale(fixture, 3, 2);
@@ -41,7 +44,7 @@ static void pieces_that_came_may_be_sold(void **state)
     assert_int_equal(0, row.restocked);
 }
 
-static void a_restock_that_the_stock_does_not_have_is_a_lost_amount(void **state)
+TEST_THAT(a_restock_that_the_stock_does_not_have_is_a_lost_amount)
 {
     struct fixture *fixture = *state;
     db_item item = sale(fixture, 3, 2);
@@ -55,7 +58,7 @@ static void a_restock_that_the_stock_does_not_have_is_a_lost_amount(void **state
 
 /* Two buyers read the last piece; then five pieces come. Enough are there by now, so none is
  * oversold. The stock still has one too many, and the fork stands. */
-static void what_a_restock_covers_is_a_lost_update_for_ever(void **state)
+TEST_THAT(what_a_restock_covers_is_a_lost_update_for_ever)
 {
     struct fixture *fixture = *state;
     db_item item = sale(fixture, 2, 1), late = item;
@@ -75,7 +78,7 @@ static void what_a_restock_covers_is_a_lost_update_for_ever(void **state)
 
 /* A row that is called a restock, over three pieces too many sold: it hides them from oversold, and
  * is found by the stock, the chain and the version. */
-static void a_forged_restock_hides_nothing(void **state)
+TEST_THAT(a_forged_restock_hides_nothing)
 {
     struct fixture *fixture = *state;
     sale(fixture, 2, 5);
@@ -92,25 +95,11 @@ static void a_forged_restock_hides_nothing(void **state)
 }
 
 /* An order that is called a restock makes orders and ledger differ. */
-static void a_sale_that_is_called_a_restock_is_broken(void **state)
+TEST_THAT(a_sale_that_is_called_a_restock_is_broken)
 {
     sale(*state, 10, 3);
     plant(*state, "UPDATE ledger SET kind = 'restock' WHERE txn_id = 'sale-2'");
     db_audit_row row = fixture_audit(*state, "item:1");
     assert_int_equal(1, row.broken);
     assert_false(row.ok);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(pieces_that_came_may_be_sold),
-        TEST(a_restock_that_the_stock_does_not_have_is_a_lost_amount),
-        TEST(what_a_restock_covers_is_a_lost_update_for_ever),
-        TEST(a_forged_restock_hides_nothing),
-        TEST(a_sale_that_is_called_a_restock_is_broken),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -3,7 +3,7 @@
 #include "damage.h"
 #include "fault_vfs.h"
 
-static void an_audit_without_room_names_the_folder(void **state)
+TEST_THAT_WITH(an_audit_without_room_names_the_folder, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     db_error error = {.message = ""};
@@ -28,11 +28,7 @@ static void an_audit_without_room_names_the_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_audit_without_room_names_the_folder, fixture_setup,
-                                        fixture_teardown),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

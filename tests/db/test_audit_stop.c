@@ -33,7 +33,10 @@ static int hear(void *arg, const db_audit_row *row)
     return 0;
 }
 
-static void an_audit_ends_when_its_caller_says_so(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(an_audit_ends_when_its_caller_says_so)
 {
     struct fixture *fixture = *state;
     struct caller stays = {0}, goes = {.stops_at = 2};
@@ -61,7 +64,7 @@ static void an_audit_ends_when_its_caller_says_so(void **state)
 }
 
 /* A snapshot that was begun before does not go on. */
-static void a_snapshot_ends_with_its_audit(void **state)
+TEST_THAT(a_snapshot_ends_with_its_audit)
 {
     struct fixture *fixture = *state;
     struct caller goes = {.stops_at = 2};
@@ -73,15 +76,4 @@ static void a_snapshot_ends_with_its_audit(void **state)
     db_reader_end(fixture->reader);
     assert_int_equal(DB_OK, db_read_account(fixture->reader, "a1", &account));
     assert_int_equal(1, account.balance);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_audit_ends_when_its_caller_says_so, fixture_setup,
-                                        fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_snapshot_ends_with_its_audit, fixture_setup,
-                                        fixture_teardown),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -135,8 +135,11 @@ static db_status bad_books(db_tx *tx, void *arg)
     return DB_OK;
 }
 
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
 /* The transaction itself commits: a bad call leaves nothing in it. */
-static void bad_rows_are_refused_and_nothing_is_written(void **state)
+TEST_THAT(bad_rows_are_refused_and_nothing_is_written)
 {
     struct fixture *fixture = *state;
     static db_work *const works[] = {bad_items, bad_accounts, bad_orders, bad_books};
@@ -160,7 +163,7 @@ static void bad_rows_are_refused_and_nothing_is_written(void **state)
     assert_int_equal(0, fixture_sql_int(fixture, "SELECT count(*) FROM tasks"));
 }
 
-static void no_fence_is_drawn_for_a_bad_name_or_above_the_last_number(void **state)
+TEST_THAT(no_fence_is_drawn_for_a_bad_name_or_above_the_last_number)
 {
     struct fixture *fixture = *state;
     static const struct {
@@ -180,15 +183,4 @@ static void no_fence_is_drawn_for_a_bad_name_or_above_the_last_number(void **sta
     assert_int_equal(77, fence);
     assert_int_equal(DB_OK, db_next_fence(fixture->store, "item:1", INT64_MAX - 1, &fence, NULL));
     assert_true(fence == INT64_MAX);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(bad_rows_are_refused_and_nothing_is_written),
-        TEST(no_fence_is_drawn_for_a_bad_name_or_above_the_last_number),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

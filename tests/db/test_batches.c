@@ -4,7 +4,10 @@
 
 enum { ROWS_MAX = 300 };
 
-static void a_batch_of_any_size_is_written_whole_and_in_order(void **state)
+TEST_FIXTURE(batch_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(a_batch_of_any_size_is_written_whole_and_in_order)
 {
     static const int sizes[] = {1, 2, 127, 128, 129, 256, 257, ROWS_MAX};
     struct fixture *fixture = *state;
@@ -21,7 +24,7 @@ static void a_batch_of_any_size_is_written_whole_and_in_order(void **state)
     }
 }
 
-static void a_key_that_is_taken_is_told_by_its_place_and_nothing_is_written(void **state)
+TEST_THAT(a_key_that_is_taken_is_told_by_its_place_and_nothing_is_written)
 {
     static const int places[] = {0, 1, 63, 127, 128, ROWS_MAX - 1};
     struct fixture *fixture = *state;
@@ -45,7 +48,7 @@ static void a_key_that_is_taken_is_told_by_its_place_and_nothing_is_written(void
     expect_sold(fixture, ROWS_MAX);
 }
 
-static void an_order_id_that_is_taken_undoes_the_batch(void **state)
+TEST_THAT(an_order_id_that_is_taken_undoes_the_batch)
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "b", 64);
@@ -55,7 +58,7 @@ static void an_order_id_that_is_taken_undoes_the_batch(void **state)
     expect_sold(fixture, 0);
 }
 
-static void a_stale_fence_or_version_refuses_the_rows_around_it_too(void **state)
+TEST_THAT(a_stale_fence_or_version_refuses_the_rows_around_it_too)
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "newer", 3);
@@ -106,7 +109,7 @@ static db_status work_odd_answers(db_tx *tx, void *arg)
     return status;
 }
 
-static void each_row_is_stored_as_if_it_came_alone(void **state)
+TEST_THAT(each_row_is_stored_as_if_it_came_alone)
 {
     struct fixture *fixture = *state;
     int alone[] = {0, 1}, together[] = {1, 100};
@@ -123,7 +126,7 @@ static void each_row_is_stored_as_if_it_came_alone(void **state)
 }
 
 /* Every third key has an answer. */
-static void keys_that_have_an_answer_are_found_by_their_place(void **state)
+TEST_THAT(keys_that_have_an_answer_are_found_by_their_place)
 {
     struct fixture *fixture = *state;
     static char texts[DB_KEYS_MAX][DB_KEY_MAX + 1];
@@ -144,7 +147,7 @@ static void keys_that_have_an_answer_are_found_by_their_place(void **state)
     }
 }
 
-static void what_each_of_many_buyers_has_is_read_by_place(void **state)
+TEST_THAT(what_each_of_many_buyers_has_is_read_by_place)
 {
     struct fixture *fixture = *state;
     static char names[DB_KEYS_MAX][8];
@@ -165,20 +168,4 @@ static void what_each_of_many_buyers_has_is_read_by_place(void **state)
             assert_int_equal((user < 50) + (user < 100), bought[i]);
         }
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, batch_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_batch_of_any_size_is_written_whole_and_in_order),
-        TEST(a_key_that_is_taken_is_told_by_its_place_and_nothing_is_written),
-        TEST(an_order_id_that_is_taken_undoes_the_batch),
-        TEST(a_stale_fence_or_version_refuses_the_rows_around_it_too),
-        TEST(each_row_is_stored_as_if_it_came_alone),
-        TEST(keys_that_have_an_answer_are_found_by_their_place),
-        TEST(what_each_of_many_buyers_has_is_read_by_place),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -67,7 +67,10 @@ static void keep_books(struct fixture *fixture)
         assert_int_equal(DB_OK, db_run(fixture->store, work_pay, &payments[i], NULL));
 }
 
-static void clean_books_are_balanced_and_paid(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(clean_books_are_balanced_and_paid)
 {
     keep_books(*state);
     db_books books = books_of(*state);
@@ -77,16 +80,15 @@ static void clean_books_are_balanced_and_paid(void **state)
     assert_int_equal(970, fixture_audit(*state, "account:a").current);
 }
 
-static void empty_books_are_ok(void **state)
+TEST_THAT(empty_books_are_ok)
 {
     db_books books = books_of(*state);
     assert_true(books.ok);
     assert_int_equal(0, books.transactions);
 }
 
-static void damage_to_the_books_is_counted(void **state)
+TEST_THAT_WITH(damage_to_the_books_is_counted, NULL, NULL)
 {
-    (void)state;
     static const struct {
         const char *sql;
         int64_t unbalanced, unchained, total, unpaid, in_account;
@@ -133,7 +135,7 @@ static void damage_to_the_books_is_counted(void **state)
 }
 
 /* Both writers have read one row: two heirs of one predecessor, and both are whole. */
-static void a_fork_leaves_two_heirs(void **state)
+TEST_THAT(a_fork_leaves_two_heirs)
 {
     struct fixture *fixture = *state;
     struct change change = {
@@ -152,7 +154,7 @@ static void a_fork_leaves_two_heirs(void **state)
     assert_string_not_equal(row.forks[0][0].hash, row.forks[0][1].hash);
 }
 
-static void a_chain_goes_on_over_resets(void **state)
+TEST_THAT(a_chain_goes_on_over_resets)
 {
     struct fixture *fixture = *state;
     keep_books(fixture);
@@ -184,7 +186,7 @@ static int keep_first(void *arg, const db_ledger_row *row)
 }
 
 /* The text is the one that README.md describes. */
-static void another_program_computes_the_same_hash(void **state)
+TEST_THAT(another_program_computes_the_same_hash)
 {
     struct fixture *fixture = *state;
     db_ledger_row row;
@@ -203,7 +205,7 @@ static void another_program_computes_the_same_hash(void **state)
 }
 
 /* No two fields are alike, so none may stand in the place of another. */
-static void each_field_has_its_place_in_the_hash(void **state)
+TEST_THAT(each_field_has_its_place_in_the_hash)
 {
     static const db_ledger_row row = {.resource = "item:i",
                                       .epoch = 11,
@@ -224,7 +226,6 @@ static void each_field_has_its_place_in_the_hash(void **state)
                                       .id = 17,
                                       .hash = "hash"};
     char told[DB_HASH_LENGTH + 1], hash[DB_HASH_LENGTH + 1];
-    (void)state;
     db_ledger_hash(&row, "predecessor", hash);
     sha256sum_of("predecessor\\nitem:i\\n11\\ntxn\\n-12\\n13\\n1\\n14\\n15\\nguard\\ninstance\\n"
                  "order\\norder-id\\ncounterpart\\nreason\\nreference\\n16\\n",
@@ -256,12 +257,11 @@ static db_ledger_row widest_row(int64_t number)
     return row;
 }
 
-static void the_hash_has_all_of_the_widest_row(void **state)
+TEST_THAT(the_hash_has_all_of_the_widest_row)
 {
     static const int64_t numbers[] = {INT64_MIN, INT64_MIN + 1, -10, -1, 0, 9, 10, INT64_MAX};
     char before[DB_HASH_LENGTH + 1] = "", text[4096], told[DB_HASH_LENGTH + 1],
                                  hash[DB_HASH_LENGTH + 1];
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const long long n = numbers[i];
         const db_ledger_row row = widest_row(n);
@@ -277,21 +277,4 @@ static void the_hash_has_all_of_the_widest_row(void **state)
         db_ledger_hash(&row, before, hash);
         assert_string_equal(told, hash);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(clean_books_are_balanced_and_paid),
-        TEST(empty_books_are_ok),
-        cmocka_unit_test(damage_to_the_books_is_counted),
-        TEST(a_fork_leaves_two_heirs),
-        TEST(a_chain_goes_on_over_resets),
-        TEST(another_program_computes_the_same_hash),
-        TEST(each_field_has_its_place_in_the_hash),
-        TEST(the_hash_has_all_of_the_widest_row),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -89,7 +89,10 @@ static int count(char *const statements[STATEMENTS_MAX])
     return n;
 }
 
-static void sound_books_give_no_row(void **state)
+TEST_FIXTURE(set_up, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(sound_books_give_no_row)
 {
     for (int i = 0; page.checks[i] != NULL; i++)
         assert_int_equal(0, rows_of(*state, page.checks[i]));
@@ -98,7 +101,7 @@ static void sound_books_give_no_row(void **state)
 }
 
 /* All months but what holds the newest rows. */
-static void they_give_no_row_after_an_archive(void **state)
+TEST_THAT(they_give_no_row_after_an_archive)
 {
     struct fixture *fixture = *state;
     const db_options options = {.url = fixture->url};
@@ -119,7 +122,7 @@ static void they_give_no_row_after_an_archive(void **state)
     " guard, instance, kind, reason, at_us) VALUES ('item:1', 2, " version ", 'k-" version         \
     "', 1, 0, 1, 0, '', 'x', 'restock', '" reason "', 1)"
 
-static void answers_are_given(void **state)
+TEST_THAT(answers_are_given)
 {
     static const int rows[] = {4, 3, 2, 2};
     fixture_sql(*state, RESTOCK("8", "delivery"));
@@ -147,7 +150,7 @@ static const char *const damages[] = {
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };
 
-static void each_kind_of_damage_is_found(void **state)
+TEST_THAT(each_kind_of_damage_is_found)
 {
     assert_int_equal(DAMAGES, count(page.checks));
     for (int i = 0; i < DAMAGES; i++) {
@@ -159,26 +162,12 @@ static void each_kind_of_damage_is_found(void **state)
     }
 }
 
+ON_POSTGRES;
+
 /* The page gives no such statement for SQLite. */
-static void a_row_that_was_edited_is_found_by_its_hash(void **state)
+TEST_THAT(a_row_that_was_edited_is_found_by_its_hash)
 {
     fixture_sql(*state, "ALTER TABLE ledger DISABLE TRIGGER ALL");
     fixture_sql(*state, "UPDATE ledger SET at_us = at_us + 1 WHERE id = 4");
     assert_int_equal(1, rows_of(*state, page.hashes[0]));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sound_books_give_no_row),
-        TEST(they_give_no_row_after_an_archive),
-        TEST(answers_are_given),
-        TEST(each_kind_of_damage_is_found),
-    };
-    const struct CMUnitTest of_postgres[] = {
-        TEST(a_row_that_was_edited_is_found_by_its_hash),
-    };
-    return RUN_ON_BOTH_ENGINES(tests) + RUN_ON_POSTGRES(of_postgres);
 }

@@ -16,7 +16,10 @@ static void names_of(const struct row_type *type, char *ret, size_t size)
     assert_true(used < size);
 }
 
-static void every_column_of_a_table_is_listed_and_no_other(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(every_column_of_a_table_is_listed_and_no_other)
 {
     struct fixture *fixture = *state;
     for (int table = 0; table < TABLES; table++) {
@@ -77,7 +80,7 @@ static db_status work_insert_both(db_tx *tx, void *arg)
     return status == DB_OK ? db_tx_insert_answer(tx, &rows->answer) : status;
 }
 
-static void an_inserted_row_comes_back_whole(void **state)
+TEST_THAT(an_inserted_row_comes_back_whole)
 {
     struct fixture *fixture = *state;
     struct {
@@ -104,7 +107,7 @@ static db_status work_append(db_tx *tx, void *arg)
     return db_tx_append_ledger(tx, arg);
 }
 
-static void a_ledger_row_comes_back_whole(void **state)
+TEST_THAT(a_ledger_row_comes_back_whole)
 {
     struct fixture *fixture = *state;
     db_ledger_row row, back;
@@ -121,7 +124,7 @@ static void a_ledger_row_comes_back_whole(void **state)
 }
 
 /* Written twice: as a new row, and over an existing row. */
-static void a_reset_row_comes_back_whole(void **state)
+TEST_THAT(a_reset_row_comes_back_whole)
 {
     struct fixture *fixture = *state;
     db_item item, item_back;
@@ -146,17 +149,4 @@ static void a_reset_row_comes_back_whole(void **state)
         expect_same(&row_types[TABLE_ACCOUNTS], &account, &account_back);
         expect_same(&row_types[TABLE_ACCOUNTS], &account, &account_now);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_column_of_a_table_is_listed_and_no_other),
-        TEST(an_inserted_row_comes_back_whole),
-        TEST(a_ledger_row_comes_back_whole),
-        TEST(a_reset_row_comes_back_whole),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

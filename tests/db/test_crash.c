@@ -109,7 +109,7 @@ static void expect_all_there(struct fixture *fixture, const struct acknowledged 
     assert_true(row.sold >= (int64_t)all->n);
 }
 
-static void every_acknowledged_sale_survives_kill_9(void **state)
+TEST_THAT_WITH(every_acknowledged_sale_survives_kill_9, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct acknowledged all = {0};
@@ -137,13 +137,4 @@ static void every_acknowledged_sale_survives_kill_9(void **state)
                                                  " FROM pragma_integrity_check"));
     print_message("%zu acknowledged sales\n", all.n);
     free(all.keys);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_acknowledged_sale_survives_kill_9, fixture_setup,
-                                        fixture_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

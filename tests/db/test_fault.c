@@ -104,7 +104,9 @@ static int live_with_every_fault(struct fixture *fixture, const db_options *opti
 
 static const db_options syncs[] = {{.sync = DB_SYNC_FULL}, {.sync = DB_SYNC_NORMAL}};
 
-static void an_error_at_any_write_undoes_that_run_only(void **state)
+TEST_FIXTURE(folder_setup, fixture_teardown);
+
+TEST_THAT(an_error_at_any_write_undoes_that_run_only)
 {
     for (int i = 0; i < 4; i++) {
         struct fault_plan plan = {.kind = FAULT_IO, .after = i % 2};
@@ -112,7 +114,14 @@ static void an_error_at_any_write_undoes_that_run_only(void **state)
     }
 }
 
-static void a_store_that_cannot_be_written_does_not_answer_a_ping(void **state)
+TEST_THAT(a_full_disk_at_any_write_is_survived)
+{
+    struct fault_plan plan = {.kind = FAULT_FULL, .sticky = true};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(0, live_with_every_fault(*state, &syncs[i], plan));
+}
+
+TEST_THAT(a_store_that_cannot_be_written_does_not_answer_a_ping)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, &syncs[0]);
@@ -129,21 +138,14 @@ static void a_store_that_cannot_be_written_does_not_answer_a_ping(void **state)
     fixture_close(fixture);
 }
 
-static void a_full_disk_at_any_write_is_survived(void **state)
-{
-    struct fault_plan plan = {.kind = FAULT_FULL, .sticky = true};
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(0, live_with_every_fault(*state, &syncs[i], plan));
-}
-
-static void a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong(void **state)
+TEST_THAT(a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong)
 {
     struct fault_plan plan = {.kind = FAULT_IO, .after = true, .sticky = true};
     for (int i = 0; i < 2; i++)
         assert_true(live_with_every_fault(*state, &syncs[i], plan) > 0);
 }
 
-static void a_shared_file_survives_errors_at_any_write(void **state)
+TEST_THAT(a_shared_file_survives_errors_at_any_write)
 {
     struct fault_plan plan = {.kind = FAULT_IO};
     live_with_every_fault(*state, &(db_options){.shared_file = true}, plan);
@@ -172,7 +174,7 @@ static void *caller_main(void *arg)
     return NULL;
 }
 
-static void a_commit_that_fails_fails_the_whole_group(void **state)
+TEST_THAT(a_commit_that_fails_fails_the_whole_group)
 {
     struct fixture *fixture = *state;
     struct caller callers[CALLERS];
@@ -211,7 +213,7 @@ static db_status change_and_refuse(db_tx *tx, void *arg)
     return status == DB_OK ? DB_REFUSED : status;
 }
 
-static void of_a_commit_of_unknown_outcome_what_was_undone_before_is_known(void **state)
+TEST_THAT(of_a_commit_of_unknown_outcome_what_was_undone_before_is_known)
 {
     struct fixture *fixture = *state;
     struct change changes[2] = {{.txn_id = "kept"}, {.txn_id = "undone"}};
@@ -321,34 +323,21 @@ static void die_at_every_write(struct fixture *fixture, bool shared, bool after,
     munmap(doomed.go, sizeof *doomed.go);
 }
 
-static void kill_9_at_any_write_loses_no_answered_change(void **state)
+TEST_THAT(kill_9_at_any_write_loses_no_answered_change)
 {
     die_at_every_write(*state, false, false, full_or(1, 3));
     die_at_every_write(*state, false, true, full_or(1, 3));
 }
 
-static void kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other(void **state)
+TEST_THAT(kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other)
 {
     die_at_every_write(*state, true, false, full_or(1, 7));
     die_at_every_write(*state, true, true, full_or(1, 7));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(an_error_at_any_write_undoes_that_run_only),
-        TEST(a_full_disk_at_any_write_is_survived),
-        TEST(a_store_that_cannot_be_written_does_not_answer_a_ping),
-        TEST(a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong),
-        TEST(a_shared_file_survives_errors_at_any_write),
-        TEST(a_commit_that_fails_fails_the_whole_group),
-        TEST(of_a_commit_of_unknown_outcome_what_was_undone_before_is_known),
-        TEST(kill_9_at_any_write_loses_no_answered_change),
-        TEST(kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -14,7 +14,10 @@ static int64_t next_fence(struct fixture *fixture, const char *resource, int64_t
     return fence;
 }
 
-static void each_resource_counts_from_one(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(each_resource_counts_from_one)
 {
     for (int i = 1; i <= 5; i++) {
         assert_int_equal(next_fence(*state, "item:1", 0), i);
@@ -23,7 +26,7 @@ static void each_resource_counts_from_one(void **state)
 }
 
 /* Another source has given greater fences before. */
-static void fence_is_above_what_was_seen_and_stays_there(void **state)
+TEST_THAT(fence_is_above_what_was_seen_and_stays_there)
 {
     assert_int_equal(next_fence(*state, "item:1", 41), 42);
     assert_int_equal(next_fence(*state, "item:1", 0), 43);
@@ -32,7 +35,7 @@ static void fence_is_above_what_was_seen_and_stays_there(void **state)
     assert_int_equal(next_fence(*state, "item:1", 0), (INT64_C(1) << 40) + 2);
 }
 
-static void reset_of_the_resource_sets_nothing_back(void **state)
+TEST_THAT(reset_of_the_resource_sets_nothing_back)
 {
     fixture_item(*state, "1", 100);
     assert_int_equal(next_fence(*state, "item:1", 0), 1);
@@ -40,7 +43,7 @@ static void reset_of_the_resource_sets_nothing_back(void **state)
     assert_int_equal(next_fence(*state, "item:1", 0), 2);
 }
 
-static void counter_outlives_the_process(void **state)
+TEST_THAT(counter_outlives_the_process)
 {
     struct fixture *fixture = *state;
     assert_int_equal(next_fence(fixture, "item:1", 8), 9);
@@ -56,7 +59,7 @@ static db_status fail_after_all(db_tx *tx, void *arg)
     return status == DB_OK ? DB_REFUSED : status;
 }
 
-static void business_that_is_undone_takes_no_fence_back(void **state)
+TEST_THAT(business_that_is_undone_takes_no_fence_back)
 {
     struct fixture *fixture = *state;
     db_item item = {.initial_stock = 5, .id = "2"};
@@ -65,7 +68,7 @@ static void business_that_is_undone_takes_no_fence_back(void **state)
     assert_int_equal(next_fence(fixture, "item:2", 0), 2);
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST_THAT(bad_arguments_are_refused)
 {
     struct fixture *fixture = *state;
     char name[DB_RESOURCE_MAX + 2];
@@ -101,7 +104,7 @@ static void *take_main(void *arg)
 }
 
 /* No fence is given twice: the sum is that of 1 to N. */
-static void concurrent_callers_get_different_rising_fences(void **state)
+TEST_THAT(concurrent_callers_get_different_rising_fences)
 {
     struct fixture *fixture = *state;
     struct taker takers[THREADS];
@@ -118,20 +121,4 @@ static void concurrent_callers_get_different_rising_fences(void **state)
         assert_true(takers[i].rose);
     assert_int_equal(sum, all * (all + 1) / 2);
     assert_int_equal(next_fence(fixture, "item:1", 0), all + 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_resource_counts_from_one),
-        TEST(fence_is_above_what_was_seen_and_stays_there),
-        TEST(reset_of_the_resource_sets_nothing_back),
-        TEST(counter_outlives_the_process),
-        TEST(business_that_is_undone_takes_no_fence_back),
-        TEST(bad_arguments_are_refused),
-        TEST(concurrent_callers_get_different_rising_fences),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

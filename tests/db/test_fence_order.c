@@ -256,7 +256,10 @@ static void make_rows(struct fixture *fixture, enum kind kind)
     assert_int_equal(DB_OK, db_run(fixture->store, work_rows, &kind, NULL));
 }
 
-static void two_holders_never_fork_and_a_lone_one_is_never_refused(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(two_holders_never_fork_and_a_lone_one_is_never_refused)
 {
     static const int fences[][2] = {{1, 2}, {1, 1}};
     for (enum kind kind = ITEM; kind < KINDS; kind++) {
@@ -267,7 +270,7 @@ static void two_holders_never_fork_and_a_lone_one_is_never_refused(void **state)
     }
 }
 
-static void three_holders_never_fork_and_a_lone_one_is_never_refused(void **state)
+TEST_THAT(three_holders_never_fork_and_a_lone_one_is_never_refused)
 {
     static const int fences[][3] = {{1, 2, 3}, {1, 1, 2}, {1, 2, 2}, {1, 1, 1}};
     const size_t n_fences = (size_t)full_or(4, 1);                /* a push: only {1, 2, 3} */
@@ -278,15 +281,4 @@ static void three_holders_never_fork_and_a_lone_one_is_never_refused(void **stat
         for (size_t i = 0; i < n_fences; i++)
             try_orders(*state, (enum kind)kind, 3, fences[i], &base_fence);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(two_holders_never_fork_and_a_lone_one_is_never_refused),
-        TEST(three_holders_never_fork_and_a_lone_one_is_never_refused),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

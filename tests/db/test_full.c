@@ -1,12 +1,8 @@
 /* A full disk: db_ping() reports it as long as no commit fits, even if a small write fits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "power_world.h"
+#include "tests.h"
 
 enum { DISK = 24 << 20, ANSWERS = 64, POLLS = 40, COMMITS_MAX = 2000, PAGE = 4096, PAGES_MAX = 16 };
 
@@ -56,9 +52,8 @@ static void leave_room_for_a_small_write(void)
     }
 }
 
-static void a_ping_of_a_full_disk_fails_until_a_commit_fits(void **state)
+TEST_THAT_WITH(a_ping_of_a_full_disk_fails_until_a_commit_fits, make_folder, remove_folder)
 {
-    (void)state;
     int ready = 0, lies = 0, small = 0;
     start_world(false);
     assert_true(open_store());
@@ -85,11 +80,7 @@ static void a_ping_of_a_full_disk_fails_until_a_commit_fits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_ping_of_a_full_disk_fails_until_a_commit_fits,
-                                        make_folder, remove_folder),
-    };
     if (power_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -114,7 +114,9 @@ static bool kill_archive(const void *arg, int n)
     return hit;
 }
 
-static void an_archive_killed_at_any_call_loses_no_row(void **state)
+ON_BOTH_ENGINES;
+
+TEST_THAT(an_archive_killed_at_any_call_loses_no_row)
 {
     struct fixture *fixture = *state;
     snprintf(archive, sizeof archive, "%s/archive.db", fixture->folder);
@@ -133,13 +135,11 @@ static int open_folder(void **state)
     return 0;
 }
 
+TEST_FIXTURE(open_folder, fixture_teardown);
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "archive") == 0)
         return move_here(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_archive_killed_at_any_call_loses_no_row, open_folder,
-                                        fixture_teardown),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
+    return tests_run();
 }

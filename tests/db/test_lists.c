@@ -36,8 +36,11 @@ static void fill_ledger(struct fixture *fixture, const char *resource, int rows)
     fixture_sql(fixture, sql);
 }
 
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
 /* Rows of all resources: none twice, none missing, and the end is known. */
-static void the_feed_is_read_page_by_page(void **state)
+TEST_THAT(the_feed_is_read_page_by_page)
 {
     static const size_t sizes[] = {DB_PAGE_MAX, DB_PAGE_MAX, 9, 0};
     struct fixture *fixture = *state;
@@ -68,7 +71,7 @@ static void the_feed_is_read_page_by_page(void **state)
     assert_string_equal(page.resource, "shop:equity");
 }
 
-static void a_statement_is_read_page_by_page(void **state)
+TEST_THAT(a_statement_is_read_page_by_page)
 {
     struct fixture *fixture = *state;
     struct page page = {0};
@@ -131,7 +134,7 @@ static void fill_answers(struct fixture *fixture, int answers)
     fixture_sql(fixture, sql);
 }
 
-static void the_orders_of_a_user_are_read_page_by_page(void **state)
+TEST_THAT(the_orders_of_a_user_are_read_page_by_page)
 {
     struct fixture *fixture = *state;
     struct orders orders = {0};
@@ -260,7 +263,7 @@ static void check_plan(const struct fixture *fixture, const struct plan *plan, c
     assert_null(strstr(ret, "TEMP B-TREE"));
 }
 
-static void pages_come_along_an_index(void **state)
+TEST_THAT(pages_come_along_an_index)
 {
     struct fixture *fixture = *state;
     fill_ledger(fixture, "account:a", 20000);
@@ -284,7 +287,7 @@ static int scans_of_refusals(const char *plan)
 }
 
 /* Each entry is read once. */
-static void refusals_are_found_by_their_own_index(void **state)
+TEST_THAT(refusals_are_found_by_their_own_index)
 {
     struct fixture *fixture = *state;
     fill_answers(fixture, 20000);
@@ -299,17 +302,4 @@ static void refusals_are_found_by_their_own_index(void **state)
             scans += scans_of_refusals(*says);
         assert_int_equal(scans, scans_of_refusals(plan));
     }
-}
-
-int main(void)
-{
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        CLAIM(the_feed_is_read_page_by_page),
-        CLAIM(a_statement_is_read_page_by_page),
-        CLAIM(the_orders_of_a_user_are_read_page_by_page),
-        CLAIM(pages_come_along_an_index),
-        CLAIM(refusals_are_found_by_their_own_index),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

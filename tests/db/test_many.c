@@ -76,7 +76,10 @@ static void expect_chain(struct fixture *fixture, const char *resource, int64_t 
 
 /* -- both engines ----------------------------------------------------------------------------- */
 
-static void jobs_run_in_their_order(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(jobs_run_in_their_order)
 {
     struct fixture *fixture = *state;
     struct jobs jobs;
@@ -117,7 +120,7 @@ static void expect_balance(struct fixture *fixture, const struct jobs *jobs, int
                      db_read_answer(fixture->reader, jobs->txn_ids[i], &answer));
 }
 
-static void a_refused_job_undoes_itself_only(void **state)
+TEST_THAT(a_refused_job_undoes_itself_only)
 {
     enum { N = 9 };
     struct fixture *fixture = *state;
@@ -208,7 +211,7 @@ static void expect_order(struct fixture *fixture, const struct order_job *job, d
 }
 
 /* Refused jobs of each meeting, also NEVER. */
-static void a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along(void **state)
+TEST_THAT(a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along)
 {
     struct fixture *fixture = *state;
     struct order_job orders[ORDERS];
@@ -243,7 +246,9 @@ static void run_in_one_commit(struct fixture *fixture, const char *id)
     assert_int_equal(DB_JOBS_MAX, after.group_largest);
 }
 
-static void all_jobs_share_one_commit(void **state)
+TEST_GROUP("groups", NULL, NULL);
+
+TEST_THAT(all_jobs_share_one_commit)
 {
     run_in_one_commit(*state, "a");
     reopen(*state, (db_options){.shared_file = true});
@@ -274,18 +279,18 @@ static void fail_one_job_of(struct fixture *fixture, int n, const char *planted)
     }
 }
 
-static void a_database_error_in_one_job_leaves_the_others_whole(void **state)
+TEST_THAT(a_database_error_in_one_job_leaves_the_others_whole)
 {
     fail_one_job_of(*state, 5, "UPDATE ON accounts WHEN new.id = 'a%02d' AND new.balance < 100");
 }
 
-static void a_ledger_row_that_fails_is_told_of_its_job(void **state)
+TEST_THAT(a_ledger_row_that_fails_is_told_of_its_job)
 {
     fail_one_job_of(*state, 5,
                     "INSERT ON ledger WHEN new.resource = 'account:a%02d' AND new.after < 100");
 }
 
-static void a_new_row_that_fails_is_told_of_its_job(void **state)
+TEST_THAT(a_new_row_that_fails_is_told_of_its_job)
 {
     struct fixture *fixture = *state;
     fixture_item(fixture, "1", 100);
@@ -305,7 +310,7 @@ static void a_new_row_that_fails_is_told_of_its_job(void **state)
 }
 
 /* Behind the gate: eight jobs of the first caller, three of the second. Groups: 5 | 3 + 2 | 1. */
-static void jobs_beyond_a_group_go_on_with_the_next(void **state)
+TEST_THAT(jobs_beyond_a_group_go_on_with_the_next)
 {
     enum { FIRST = 8, SECOND = 3 };
     struct fixture *fixture = *state;
@@ -337,7 +342,7 @@ static void jobs_beyond_a_group_go_on_with_the_next(void **state)
 }
 
 /* Groups often end in the middle of a caller's jobs, and checkpoints run between them. */
-static void many_callers_with_many_jobs_are_all_answered(void **state)
+TEST_THAT(many_callers_with_many_jobs_are_all_answered)
 {
     struct fixture *fixture = *state;
     const int rounds = full_or(500, 40);
@@ -366,24 +371,4 @@ static void many_callers_with_many_jobs_are_all_answered(void **state)
         expect_chain(fixture, resource, 1000000 - rounds * callers[c].n);
     }
     free(callers);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest both[] = {
-        TEST(jobs_run_in_their_order),
-        TEST(a_refused_job_undoes_itself_only),
-        TEST(a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along),
-    };
-    const struct CMUnitTest groups[] = {
-        TEST(all_jobs_share_one_commit),
-        TEST(a_database_error_in_one_job_leaves_the_others_whole),
-        TEST(a_ledger_row_that_fails_is_told_of_its_job),
-        TEST(a_new_row_that_fails_is_told_of_its_job),
-        TEST(jobs_beyond_a_group_go_on_with_the_next),
-        TEST(many_callers_with_many_jobs_are_all_answered),
-    };
-    return cmocka_run_group_tests_name("groups", groups, NULL, NULL) + RUN_ON_BOTH_ENGINES(both);
 }

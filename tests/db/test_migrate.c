@@ -4,7 +4,9 @@
 #include "migrate_rig.h"
 #include "schema_text.h"
 
-static void it_is_refused_at_start_with_the_command_to_run(void **state)
+TEST_FIXTURE(set_up, fixture_teardown);
+
+TEST_THAT(it_is_refused_at_start_with_the_command_to_run)
 {
     struct fixture *fixture = *state;
     db *store = NULL;
@@ -17,7 +19,7 @@ static void it_is_refused_at_start_with_the_command_to_run(void **state)
 
 /* -- tables ----------------------------------------------------------------------------------- */
 
-static void its_tables_are_those_of_a_new_store(void **state)
+TEST_THAT(its_tables_are_those_of_a_new_store)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
@@ -36,7 +38,7 @@ static void its_tables_are_those_of_a_new_store(void **state)
 
 /* -- rows ------------------------------------------------------------------------------------- */
 
-static void values_orders_and_answers_are_as_they_were(void **state)
+TEST_THAT(values_orders_and_answers_are_as_they_were)
 {
     struct fixture *fixture = *state;
     db_item item;
@@ -74,7 +76,7 @@ static void values_orders_and_answers_are_as_they_were(void **state)
 
 /* -- the command's edges ---------------------------------------------------------------------- */
 
-static void a_second_migration_has_nothing_to_do(void **state)
+TEST_THAT(a_second_migration_has_nothing_to_do)
 {
     struct fixture *fixture = *state;
     static struct rows rows;
@@ -97,7 +99,7 @@ static void expect_refused(struct fixture *fixture, db_status expected, const ch
         fail_msg("\"%s\" does not say \"%s\"", error.message, says);
 }
 
-static void what_cannot_be_migrated_stays_as_it_is(void **state)
+TEST_THAT(what_cannot_be_migrated_stays_as_it_is)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
@@ -118,14 +120,14 @@ static void what_cannot_be_migrated_stays_as_it_is(void **state)
     assert_true(fixture_audit(fixture, "item:1").ok);
 }
 
-static void a_store_of_somebody_else_is_left_alone(void **state)
+TEST_THAT(a_store_of_somebody_else_is_left_alone)
 {
     struct fixture *fixture = *state;
     fixture_sql(fixture, old->postgres ? "DROP TABLE seckill_schema" : "PRAGMA application_id = 7");
     expect_refused(fixture, DB_INVALID, "not a database of this service");
 }
 
-static void a_store_in_use_is_refused(void **state)
+TEST_THAT(a_store_in_use_is_refused)
 {
     struct fixture *fixture = *state;
     migrate(fixture);
@@ -135,18 +137,7 @@ static void a_store_in_use_is_refused(void **state)
     expect_refused(fixture, DB_UNAVAILABLE, old->postgres ? "stop all instances" : "already open");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
-
-static const struct CMUnitTest tests[] = {
-    TEST(it_is_refused_at_start_with_the_command_to_run),
-    TEST(its_tables_are_those_of_a_new_store),
-    TEST(values_orders_and_answers_are_as_they_were),
-    TEST(a_second_migration_has_nothing_to_do),
-    TEST(what_cannot_be_migrated_stays_as_it_is),
-    TEST(a_store_of_somebody_else_is_left_alone),
-    TEST(a_store_in_use_is_refused),
-};
 int main(void)
 {
-    RUN_ON_OLD_STORES(tests);
+    return run_on_old_stores();
 }

@@ -41,7 +41,10 @@ static void migrate(struct fixture *fixture)
     fixture_open(fixture, NULL);
 }
 
-static void its_tables_are_those_of_a_new_store(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(its_tables_are_those_of_a_new_store)
 {
     char *fresh = make_version_3(*state);
     db *store = NULL;
@@ -56,7 +59,7 @@ static void its_tables_are_those_of_a_new_store(void **state)
     free(migrated);
 }
 
-static void its_ledger_is_as_it_was(void **state)
+TEST_THAT(its_ledger_is_as_it_was)
 {
     struct fixture *fixture = *state;
     free(make_version_3(fixture));
@@ -69,7 +72,7 @@ static void its_ledger_is_as_it_was(void **state)
 }
 
 /* An edit is not sealed anew. */
-static void damage_stays_to_be_seen(void **state)
+TEST_THAT(damage_stays_to_be_seen)
 {
     struct fixture *fixture = *state;
     free(make_version_3(fixture));
@@ -83,16 +86,4 @@ static void damage_stays_to_be_seen(void **state)
     }
     migrate(fixture);
     assert_int_equal(1, fixture_audit(fixture, "item:1").unchained);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(its_tables_are_those_of_a_new_store),
-        TEST(its_ledger_is_as_it_was),
-        TEST(damage_stays_to_be_seen),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

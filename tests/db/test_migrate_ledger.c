@@ -2,7 +2,9 @@
  * whole, and its audit finds what was wrong before, and nothing else. On both engines. */
 #include "migrate_rig.h"
 
-static void the_ledger_says_what_the_old_one_knew(void **state)
+TEST_FIXTURE(set_up, fixture_teardown);
+
+TEST_THAT(the_ledger_says_what_the_old_one_knew)
 {
     struct fixture *fixture = *state;
     static struct rows rows;
@@ -52,7 +54,7 @@ static void expect_sealed(const struct rows *rows)
     }
 }
 
-static void the_chain_is_whole_and_goes_on(void **state)
+TEST_THAT(the_chain_is_whole_and_goes_on)
 {
     struct fixture *fixture = *state;
     static struct rows rows;
@@ -68,7 +70,7 @@ static void the_chain_is_whole_and_goes_on(void **state)
     expect_sealed(&rows);
 }
 
-static void each_movement_of_money_has_two_legs(void **state)
+TEST_THAT(each_movement_of_money_has_two_legs)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
@@ -101,7 +103,7 @@ static int expect_ok(void *arg, const db_audit_row *row)
     return 0;
 }
 
-static void its_audit_is_clean(void **state)
+TEST_THAT(its_audit_is_clean)
 {
     struct fixture *fixture = *state;
     int resources = 0;
@@ -114,7 +116,7 @@ static void its_audit_is_clean(void **state)
 }
 
 /* A sale that lost an update and was reset since: history, and no damage of the chain. */
-static void a_fork_of_a_former_sale_is_no_damage(void **state)
+TEST_THAT(a_fork_of_a_former_sale_is_no_damage)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
@@ -134,7 +136,7 @@ static void a_fork_of_a_former_sale_is_no_damage(void **state)
 }
 
 /* A lost update does not vanish by a migration. */
-static void damage_stays_to_be_seen(void **state)
+TEST_THAT(damage_stays_to_be_seen)
 {
     struct fixture *fixture = *state;
     fill_old(fixture);
@@ -145,14 +147,7 @@ static void damage_stays_to_be_seen(void **state)
     assert_int_equal(1, fixture_audit(fixture, "account:u2").lost_amount);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
-
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        TEST(the_ledger_says_what_the_old_one_knew), TEST(the_chain_is_whole_and_goes_on),
-        TEST(each_movement_of_money_has_two_legs),   TEST(its_audit_is_clean),
-        TEST(a_fork_of_a_former_sale_is_no_damage),  TEST(damage_stays_to_be_seen),
-    };
-    RUN_ON_OLD_STORES(tests);
+    return run_on_old_stores();
 }

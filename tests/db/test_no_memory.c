@@ -97,18 +97,20 @@ static void a_change_is_whole_or_not_at_all(struct fixture *fixture, bool goes_o
     assert_true(fixture_audit(fixture, "account:a").ok);
 }
 
-static void a_piece_refused_in_a_change_harms_that_change_only(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+
+TEST_THAT(a_piece_refused_in_a_change_harms_that_change_only)
 {
     a_change_is_whole_or_not_at_all(*state, false);
 }
 
-static void a_change_without_any_memory_leaves_nothing_behind(void **state)
+TEST_THAT(a_change_without_any_memory_leaves_nothing_behind)
 {
     a_change_is_whole_or_not_at_all(*state, true);
 }
 
 /* One error ends the transaction of both. Each is tried again alone and fails. */
-static void each_of_a_group_without_memory_is_told(void **state)
+TEST_THAT(each_of_a_group_without_memory_is_told)
 {
     struct fixture *fixture = *state;
     const db_account accounts[] = {fixture_account(fixture, "a", FIRST),
@@ -141,9 +143,35 @@ static void each_of_a_group_without_memory_is_told(void **state)
     assert_false(fired);
 }
 
+/* An error in a read ends the snapshot. The audit must not continue in another snapshot. */
+TEST_THAT(an_audit_in_a_snapshot_that_an_error_ended_says_so)
+{
+    struct fixture *fixture = *state;
+    db_account account = fixture_account(fixture, "a", FIRST);
+    db_audit_row row;
+    int ended = 0;
+    bool fired = true;
+    for (int n = 1; fired && n < N_MAX; n++) {
+        db_error error = {.status = DB_OK};
+        assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+        sticky = false;
+        refused = 0;
+        countdown = n;
+        db_status read = db_read_account(fixture->reader, "a", &account);
+        have_plenty();
+        fired = refused > 0;
+        db_status status = db_audit(fixture->reader, "account:a", keep_audit_row, &row, &error);
+        assert_true(status == DB_OK || (read == DB_FAILED && status == DB_FAILED));
+        ended += status == DB_FAILED && strstr(error.message, "ended by an error") != NULL;
+        db_reader_end(fixture->reader);
+        assert_true(fixture_audit(fixture, "account:a").ok);
+    }
+    assert_true(ended > 0);
+}
+
 /* The index of the log grows after the commit's frames were written and flushed. A commit reported
  * as failed must not return after a crash. */
-static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(void **state)
+TEST_THAT(a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good)
 {
     enum { SECOND_PAGE = 2 * sizeof(void *), CHANGES_MAX = 3000 };
     struct fixture *fixture = *state;
@@ -171,43 +199,8 @@ static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(
     fixture_close(&again);
 }
 
-/* An error in a read ends the snapshot. The audit must not continue in another snapshot. */
-static void an_audit_in_a_snapshot_that_an_error_ended_says_so(void **state)
-{
-    struct fixture *fixture = *state;
-    db_account account = fixture_account(fixture, "a", FIRST);
-    db_audit_row row;
-    int ended = 0;
-    bool fired = true;
-    for (int n = 1; fired && n < N_MAX; n++) {
-        db_error error = {.status = DB_OK};
-        assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
-        sticky = false;
-        refused = 0;
-        countdown = n;
-        db_status read = db_read_account(fixture->reader, "a", &account);
-        have_plenty();
-        fired = refused > 0;
-        db_status status = db_audit(fixture->reader, "account:a", keep_audit_row, &row, &error);
-        assert_true(status == DB_OK || (read == DB_FAILED && status == DB_FAILED));
-        ended += status == DB_FAILED && strstr(error.message, "ended by an error") != NULL;
-        db_reader_end(fixture->reader);
-        assert_true(fixture_audit(fixture, "account:a").ok);
-    }
-    assert_true(ended > 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_piece_refused_in_a_change_harms_that_change_only),
-        TEST(a_change_without_any_memory_leaves_nothing_behind),
-        TEST(each_of_a_group_without_memory_is_told),
-        TEST(an_audit_in_a_snapshot_that_an_error_ended_says_so),
-        TEST(a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good),
-    };
     sqlite3_mem_methods scarce;
     if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real) != SQLITE_OK)
         return 1;
@@ -216,5 +209,5 @@ int main(void)
     scarce.xRealloc = resize;
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &scarce) != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

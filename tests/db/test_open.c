@@ -27,11 +27,12 @@ static void expect_refused(struct fixture *fixture, db_status expected, bool sha
         fail_msg("\"%s\" does not say \"%s\"", error.message, expected_message);
 }
 
-static void an_url_that_names_no_file_is_invalid(void **state)
+TEST_FIXTURE(folder_setup, fixture_teardown);
+
+TEST_THAT(an_url_that_names_no_file_is_invalid)
 {
     static const char *const urls[] = {"oracle:x", "sqlite",          "",
                                        "sqlite:",  "sqlite::memory:", "sqlite:file:x?a=b"};
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         db *store = NULL;
         db_error error = {0};
@@ -48,14 +49,14 @@ static void an_url_that_names_no_file_is_invalid(void **state)
             db_open(&(db_options){.url = "sqlite:x", .busy_ms = long_ms[i]}, &store, NULL));
 }
 
-static void a_missing_folder_is_named(void **state)
+TEST_THAT(a_missing_folder_is_named)
 {
     struct fixture *fixture = *state;
     snprintf(fixture->url, sizeof fixture->url, "sqlite:%s/no/store.db", fixture->folder);
     expect_refused(fixture, DB_UNAVAILABLE, false, "No such file or directory");
 }
 
-static void somebody_elses_database_is_left_alone(void **state)
+TEST_THAT(somebody_elses_database_is_left_alone)
 {
     struct fixture *fixture = *state;
     fixture_sql(fixture, "CREATE TABLE theirs (x)");
@@ -65,7 +66,7 @@ static void somebody_elses_database_is_left_alone(void **state)
                                                  " FROM pragma_journal_mode"));
 }
 
-static void a_file_that_is_no_database_is_invalid(void **state)
+TEST_THAT(a_file_that_is_no_database_is_invalid)
 {
     struct fixture *fixture = *state;
     FILE *file = fopen(fixture->file, "w");
@@ -76,7 +77,7 @@ static void a_file_that_is_no_database_is_invalid(void **state)
     expect_refused(fixture, DB_INVALID, false, "not a database");
 }
 
-static void another_schema_version_is_invalid(void **state)
+TEST_THAT(another_schema_version_is_invalid)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, NULL);
@@ -85,7 +86,7 @@ static void another_schema_version_is_invalid(void **state)
     expect_refused(fixture, DB_INVALID, false, "schema version 99");
 }
 
-static void a_store_answers_pings(void **state)
+TEST_THAT(a_store_answers_pings)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, NULL);
@@ -94,7 +95,7 @@ static void a_store_answers_pings(void **state)
 
 /* Otherwise SQLite would read each live order of an item, which takes four times as long for a
  * million orders. */
-static void live_orders_are_counted_from_their_index_alone(void **state)
+TEST_THAT(live_orders_are_counted_from_their_index_alone)
 {
     static const char *const plans[] = {
 #define PLAN(use, name, text) [SQL_##name] = "EXPLAIN QUERY PLAN " text,
@@ -119,7 +120,7 @@ static void live_orders_are_counted_from_their_index_alone(void **state)
     sqlite3_close(handle);
 }
 
-static void what_was_stored_is_there_after_reopening(void **state)
+TEST_THAT(what_was_stored_is_there_after_reopening)
 {
     struct fixture *fixture = *state;
     db_item item;
@@ -132,7 +133,7 @@ static void what_was_stored_is_there_after_reopening(void **state)
 }
 
 /* A log and its index are there while the store is open, a journal while a shared one is. */
-static void nobody_else_may_read_the_files_of_a_store(void **state)
+TEST_THAT(nobody_else_may_read_the_files_of_a_store)
 {
     struct fixture *fixture = *state;
     mode_t umask_before = umask(022);
@@ -189,7 +190,7 @@ static struct child open_elsewhere(const struct fixture *fixture, bool shared)
     return child;
 }
 
-static void a_second_process_is_refused_until_the_first_is_gone(void **state)
+TEST_THAT(a_second_process_is_refused_until_the_first_is_gone)
 {
     struct fixture *fixture = *state;
     struct child child = open_elsewhere(fixture, false);
@@ -201,7 +202,7 @@ static void a_second_process_is_refused_until_the_first_is_gone(void **state)
     assert_int_equal(DB_OK, db_read_item(fixture->reader, "child", &item));
 }
 
-static void a_second_open_in_one_process_is_refused_too(void **state)
+TEST_THAT(a_second_open_in_one_process_is_refused_too)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, NULL);
@@ -209,7 +210,7 @@ static void a_second_open_in_one_process_is_refused_too(void **state)
     fixture_item(fixture, "1", 100); /* the first store still works */
 }
 
-static void sharers_keep_out_a_process_that_wants_the_file_alone(void **state)
+TEST_THAT(sharers_keep_out_a_process_that_wants_the_file_alone)
 {
     struct fixture *fixture = *state;
     struct child child = open_elsewhere(fixture, true);
@@ -222,7 +223,7 @@ static void sharers_keep_out_a_process_that_wants_the_file_alone(void **state)
     assert_int_equal(DB_OK, db_read_item(fixture->reader, "child", &item));
 }
 
-static void a_symbolic_link_leads_to_the_same_lock(void **state)
+TEST_THAT(a_symbolic_link_leads_to_the_same_lock)
 {
     struct fixture *fixture = *state, other = *fixture;
     fixture_open(fixture, NULL);
@@ -237,7 +238,7 @@ static bool is_wal(struct fixture *fixture)
     return fixture_sql_int(fixture, "SELECT journal_mode = 'wal' FROM pragma_journal_mode") == 1;
 }
 
-static void a_file_changes_its_mode_with_the_next_open(void **state)
+TEST_THAT(a_file_changes_its_mode_with_the_next_open)
 {
     struct fixture *fixture = *state;
     for (int i = 0; i < 4; i++) {
@@ -252,7 +253,7 @@ static void a_file_changes_its_mode_with_the_next_open(void **state)
     assert_int_equal(4, fixture_sql_int(fixture, "SELECT count(*) FROM items"));
 }
 
-static void a_killed_processs_log_is_recovered_into_the_other_mode(void **state)
+TEST_THAT(a_killed_processs_log_is_recovered_into_the_other_mode)
 {
     struct fixture *fixture = *state;
     struct child child = open_elsewhere(fixture, false);
@@ -265,7 +266,7 @@ static void a_killed_processs_log_is_recovered_into_the_other_mode(void **state)
 
 /* -- an outsider holds SQLite's write lock ----------------------------------------------------- */
 
-static void a_lock_held_too_long_is_busy_and_writes_nothing(void **state)
+TEST_THAT(a_lock_held_too_long_is_busy_and_writes_nothing)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, &(db_options){.busy_ms = 30});
@@ -283,29 +284,4 @@ static void a_lock_held_too_long_is_busy_and_writes_nothing(void **state)
     db_stats stats;
     db_get_stats(fixture->store, &stats);
     assert_true(stats.busy_retries > 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_url_that_names_no_file_is_invalid),
-        TEST(a_missing_folder_is_named),
-        TEST(somebody_elses_database_is_left_alone),
-        TEST(a_file_that_is_no_database_is_invalid),
-        TEST(another_schema_version_is_invalid),
-        TEST(a_store_answers_pings),
-        TEST(live_orders_are_counted_from_their_index_alone),
-        TEST(what_was_stored_is_there_after_reopening),
-        TEST(nobody_else_may_read_the_files_of_a_store),
-        TEST(a_second_process_is_refused_until_the_first_is_gone),
-        TEST(a_second_open_in_one_process_is_refused_too),
-        TEST(sharers_keep_out_a_process_that_wants_the_file_alone),
-        TEST(a_symbolic_link_leads_to_the_same_lock),
-        TEST(a_file_changes_its_mode_with_the_next_open),
-        TEST(a_killed_processs_log_is_recovered_into_the_other_mode),
-        TEST(a_lock_held_too_long_is_busy_and_writes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,10 @@ static db_status work_put_order(db_tx *tx, void *arg)
     return db_tx_put_order(tx, &move->row, &move->how);
 }
 
-static void an_order_comes_back_as_stored(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(an_order_comes_back_as_stored)
 {
     struct fixture *fixture = *state;
     db_order order = {.item_id = "1",
@@ -82,7 +85,7 @@ static void an_order_comes_back_as_stored(void **state)
     assert_true(back.limited && back.last_fence == 0);
 }
 
-static void an_order_id_is_used_once(void **state)
+TEST_THAT(an_order_id_is_used_once)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -91,7 +94,7 @@ static void an_order_id_is_used_once(void **state)
     assert_int_equal(DB_INVALID, db_run(fixture->store, work_insert_order, &order, NULL));
 }
 
-static void a_state_moves_only_from_where_it_is(void **state)
+TEST_THAT(a_state_moves_only_from_where_it_is)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -106,7 +109,7 @@ static void a_state_moves_only_from_where_it_is(void **state)
     assert_int_equal(DB_NOT_FOUND, db_run(fixture->store, work_move, &ghost, NULL));
 }
 
-static void an_order_state_can_be_put_under_fence_and_version(void **state)
+TEST_THAT(an_order_state_can_be_put_under_fence_and_version)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -128,7 +131,7 @@ static void an_order_state_can_be_put_under_fence_and_version(void **state)
 }
 
 /* Holds for every guard, also with the version that was read, also for sql-atomic. */
-static void an_order_of_a_former_sale_is_written_only_on_demand(void **state)
+TEST_THAT(an_order_of_a_former_sale_is_written_only_on_demand)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -150,7 +153,7 @@ static void an_order_of_a_former_sale_is_written_only_on_demand(void **state)
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
 }
 
-static void only_live_limited_orders_of_the_epoch_count_as_bought(void **state)
+TEST_THAT(only_live_limited_orders_of_the_epoch_count_as_bought)
 {
     struct fixture *fixture = *state;
     db_item old = fixture_item(fixture, "1", 10), other = fixture_item(fixture, "2", 10);
@@ -183,7 +186,7 @@ static void only_live_limited_orders_of_the_epoch_count_as_bought(void **state)
     assert_int_equal(5, quantity);
 }
 
-static void expired_orders_come_oldest_first_and_bounded(void **state)
+TEST_THAT(expired_orders_come_oldest_first_and_bounded)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -217,7 +220,7 @@ static void expired_orders_come_oldest_first_and_bounded(void **state)
 }
 
 /* Also orders that expire in the same microsecond. */
-static void expired_orders_are_read_page_by_page(void **state)
+TEST_THAT(expired_orders_are_read_page_by_page)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
@@ -243,7 +246,7 @@ static void expired_orders_are_read_page_by_page(void **state)
     assert_int_equal(N, seen);
 }
 
-static void the_first_answer_of_a_key_stays(void **state)
+TEST_THAT(the_first_answer_of_a_key_stays)
 {
     struct fixture *fixture = *state;
     db_answer answer = {.key = "k", .request = "order", .http_status = 201, .at_us = 5}, back;
@@ -265,7 +268,7 @@ static db_status work_task(db_tx *tx, void *arg)
     return db_tx_put_task(tx, "close-orders", arg, 1234, 7);
 }
 
-static void a_task_keeps_its_last_run(void **state)
+TEST_THAT(a_task_keeps_its_last_run)
 {
     struct fixture *fixture = *state;
     assert_int_equal(DB_OK, db_run(fixture->store, work_task, "a", NULL));
@@ -274,7 +277,7 @@ static void a_task_keeps_its_last_run(void **state)
                                                  " AND at_us = 1234 AND done = 7"));
 }
 
-static void the_ledger_lets_nothing_be_changed(void **state)
+TEST_THAT(the_ledger_lets_nothing_be_changed)
 {
     struct fixture *fixture = *state;
     static const char *const attempts[] = {"UPDATE ledger SET delta = 1",
@@ -306,7 +309,7 @@ static void the_ledger_lets_nothing_be_changed(void **state)
 /* A text without a NUL in its array is too long. */
 #define OVERFILL(field) memset(field, 'x', sizeof(field))
 
-static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)
+TEST_THAT(text_that_is_too_long_or_missing_is_refused_not_cut)
 {
     struct fixture *fixture = *state;
     db *store = fixture->store;
@@ -360,25 +363,4 @@ static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)
     id[sizeof id - 1] = '\0';
     db_answer nothing;
     assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, id, &nothing));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_order_comes_back_as_stored),
-        TEST(an_order_id_is_used_once),
-        TEST(a_state_moves_only_from_where_it_is),
-        TEST(an_order_state_can_be_put_under_fence_and_version),
-        TEST(an_order_of_a_former_sale_is_written_only_on_demand),
-        TEST(only_live_limited_orders_of_the_epoch_count_as_bought),
-        TEST(expired_orders_come_oldest_first_and_bounded),
-        TEST(expired_orders_are_read_page_by_page),
-        TEST(the_first_answer_of_a_key_stays),
-        TEST(a_task_keeps_its_last_run),
-        TEST(the_ledger_lets_nothing_be_changed),
-        TEST(text_that_is_too_long_or_missing_is_refused_not_cut),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

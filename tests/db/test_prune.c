@@ -56,7 +56,10 @@ static int sweep(struct fixture *fixture, int64_t *ret_n, int64_t *ret_old)
     return bites;
 }
 
-static void a_sweep_meets_each_key_once(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(a_sweep_meets_each_key_once)
 {
     struct fixture *fixture = *state;
     char key[DB_KEY_MAX + 1];
@@ -75,7 +78,7 @@ static void a_sweep_meets_each_key_once(void **state)
     assert_int_equal(0, old);
 }
 
-static void a_key_that_moved_something_stays_without_its_answer(void **state)
+TEST_THAT(a_key_that_moved_something_stays_without_its_answer)
 {
     struct fixture *fixture = *state;
     db_answer answer;
@@ -94,7 +97,7 @@ static void a_key_that_moved_something_stays_without_its_answer(void **state)
     assert_int_equal(DB_DUPLICATE, store(fixture, "done", 201, NOW_US));
 }
 
-static void an_old_refusal_goes_with_its_key(void **state)
+TEST_THAT(an_old_refusal_goes_with_its_key)
 {
     struct fixture *fixture = *state;
     db_answer answer;
@@ -106,7 +109,7 @@ static void an_old_refusal_goes_with_its_key(void **state)
     assert_int_equal(DB_OK, store(fixture, "refused", 201, NOW_US));
 }
 
-static void a_young_answer_stays_whole(void **state)
+TEST_THAT(a_young_answer_stays_whole)
 {
     struct fixture *fixture = *state;
     db_answer answer;
@@ -124,7 +127,7 @@ static void a_young_answer_stays_whole(void **state)
     }
 }
 
-static void a_bite_leaves_the_keys_outside_it(void **state)
+TEST_THAT(a_bite_leaves_the_keys_outside_it)
 {
     struct fixture *fixture = *state;
     db_answer answer;
@@ -193,7 +196,7 @@ static void store_both(struct fixture *fixture, int n)
     }
 }
 
-static void the_oldest_refusals_beyond_a_number_go(void **state)
+TEST_THAT(the_oldest_refusals_beyond_a_number_go)
 {
     struct fixture *fixture = *state;
     int64_t n;
@@ -214,7 +217,7 @@ static void the_oldest_refusals_beyond_a_number_go(void **state)
 }
 
 /* The answers of a batch have one time. */
-static void refusals_of_one_time_stay_together(void **state)
+TEST_THAT(refusals_of_one_time_stay_together)
 {
     struct fixture *fixture = *state;
     char key[16];
@@ -231,7 +234,7 @@ static void refusals_of_one_time_stay_together(void **state)
     assert_int_equal(0, n);
 }
 
-static void a_count_and_a_bite_have_an_end(void **state)
+TEST_THAT(a_count_and_a_bite_have_an_end)
 {
     struct fixture *fixture = *state;
     db_refusals beyond;
@@ -248,7 +251,7 @@ static void a_count_and_a_bite_have_an_end(void **state)
 
 /* It was made by an earlier program of this version. A store is opened without the index, however
  * large it is and whoever opens it. */
-static void only_a_migration_makes_the_index_of_refusals(void **state)
+TEST_THAT(only_a_migration_makes_the_index_of_refusals)
 {
     struct fixture *fixture = *state;
     db_versions versions;
@@ -274,22 +277,4 @@ static void only_a_migration_makes_the_index_of_refusals(void **state)
     fixture_open(fixture, NULL);
     assert_int_equal(DB_OK, db_read_refusals(fixture->reader, 1, &beyond));
     assert_int_equal(2 * DB_BITE - 1, beyond.n);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sweep_meets_each_key_once),
-        TEST(a_key_that_moved_something_stays_without_its_answer),
-        TEST(an_old_refusal_goes_with_its_key),
-        TEST(a_young_answer_stays_whole),
-        TEST(a_bite_leaves_the_keys_outside_it),
-        TEST(the_oldest_refusals_beyond_a_number_go),
-        TEST(refusals_of_one_time_stay_together),
-        TEST(a_count_and_a_bite_have_an_end),
-        TEST(only_a_migration_makes_the_index_of_refusals),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -30,7 +30,10 @@ static db_item read_item(struct fixture *fixture, const char *id)
 
 static const db_put any = {.expected_version = -1};
 
-static void reset_creates_with_version_and_epoch_one(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
+TEST_THAT(reset_creates_with_version_and_epoch_one)
 {
     db_item item = fixture_item(*state, "1", 100);
     assert_int_equal(100, item.stock);
@@ -42,7 +45,7 @@ static void reset_creates_with_version_and_epoch_one(void **state)
     assert_int_equal(1, account.epoch);
 }
 
-static void reset_raises_version_and_epoch_and_forgets_the_fence(void **state)
+TEST_THAT(reset_raises_version_and_epoch_and_forgets_the_fence)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 100);
@@ -55,7 +58,7 @@ static void reset_raises_version_and_epoch_and_forgets_the_fence(void **state)
     assert_int_equal(0, again.last_fence);
 }
 
-static void every_column_comes_back_as_stored(void **state)
+TEST_THAT(every_column_comes_back_as_stored)
 {
     struct fixture *fixture = *state;
     db_item item = {.guard = "redis-token-24-bytes-max",
@@ -82,7 +85,7 @@ static void every_column_comes_back_as_stored(void **state)
     assert_true(back.initial_balance == -INT64_MAX && back.balance == -INT64_MAX && back.fence);
 }
 
-static void put_stores_the_value_whatever_stands_there(void **state)
+TEST_THAT(put_stores_the_value_whatever_stands_there)
 {
     struct fixture *fixture = *state;
     db_item stale = fixture_item(fixture, "1", 100);
@@ -95,7 +98,7 @@ static void put_stores_the_value_whatever_stands_there(void **state)
     assert_int_equal(-5, read_item(fixture, "1").stock);
 }
 
-static void put_with_an_older_fence_writes_nothing(void **state)
+TEST_THAT(put_with_an_older_fence_writes_nothing)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 100);
@@ -116,7 +119,7 @@ static void put_with_an_older_fence_writes_nothing(void **state)
 
 /* A late writer writes between the newer holder's read and write. Its fence is the newest that the
  * store has seen, so it passes. The newer holder's reading is then out of date. */
-static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **state)
+TEST_THAT(newer_fence_that_read_before_an_older_one_wrote_conflicts)
 {
     struct fixture *fixture = *state;
     db_item late = fixture_item(fixture, "1", 100);
@@ -132,14 +135,14 @@ static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **sta
 }
 
 /* A fence without a version does not show which version was read, so it could cause a fork. */
-static void fence_without_the_version_that_was_read_is_invalid(void **state)
+TEST_THAT(fence_without_the_version_that_was_read_is_invalid)
 {
     db_item item = fixture_item(*state, "1", 100);
     assert_int_equal(DB_INVALID,
                      put_item(*state, &item, 90, 2, (db_put){.fence = 7, .expected_version = -1}));
 }
 
-static void put_with_another_version_conflicts(void **state)
+TEST_THAT(put_with_another_version_conflicts)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 100);
@@ -149,7 +152,7 @@ static void put_with_another_version_conflicts(void **state)
     assert_int_equal(99, read_item(fixture, "1").stock);
 }
 
-static void put_decided_before_a_reset_conflicts(void **state)
+TEST_THAT(put_decided_before_a_reset_conflicts)
 {
     struct fixture *fixture = *state;
     db_item before = fixture_item(fixture, "1", 100);
@@ -158,13 +161,13 @@ static void put_decided_before_a_reset_conflicts(void **state)
     assert_int_equal(10, read_item(fixture, "1").stock);
 }
 
-static void put_to_a_missing_row_is_not_found(void **state)
+TEST_THAT(put_to_a_missing_row_is_not_found)
 {
     db_item ghost = {.id = "ghost", .epoch = 1};
     assert_int_equal(DB_NOT_FOUND, put_item(*state, &ghost, 1, 1, any));
 }
 
-static void accounts_obey_fence_version_and_epoch_too(void **state)
+TEST_THAT(accounts_obey_fence_version_and_epoch_too)
 {
     struct fixture *fixture = *state;
     struct change change = {.account = fixture_account(fixture, "a", 1000),
@@ -203,7 +206,7 @@ static db_status work_add_account(db_tx *tx, void *arg)
     return db_tx_add_account(tx, &add->account, add->delta);
 }
 
-static void add_tells_what_the_row_has_now(void **state)
+TEST_THAT(add_tells_what_the_row_has_now)
 {
     struct fixture *fixture = *state;
     struct add add = {.item = fixture_item(fixture, "1", 3), .delta = -1};
@@ -215,7 +218,7 @@ static void add_tells_what_the_row_has_now(void **state)
     assert_int_equal(3, add.item.version);
 }
 
-static void add_never_goes_below_zero(void **state)
+TEST_THAT(add_never_goes_below_zero)
 {
     struct fixture *fixture = *state;
     struct add add = {.item = fixture_item(fixture, "1", 3), .delta = -4};
@@ -229,7 +232,7 @@ static void add_never_goes_below_zero(void **state)
     assert_int_equal(0, add.item.stock);
 }
 
-static void add_beyond_64_bits_is_refused_and_stays_an_integer(void **state)
+TEST_THAT(add_beyond_64_bits_is_refused_and_stays_an_integer)
 {
     struct fixture *fixture = *state;
     struct add add = {.account = fixture_account(fixture, "a", INT64_MAX - 1), .delta = 2};
@@ -249,7 +252,7 @@ static void add_beyond_64_bits_is_refused_and_stays_an_integer(void **state)
     assert_int_equal(0, add.account.balance);
 }
 
-static void add_to_missing_or_reset_rows_is_told_apart(void **state)
+TEST_THAT(add_to_missing_or_reset_rows_is_told_apart)
 {
     struct fixture *fixture = *state;
     struct add add = {.item = {.id = "ghost", .epoch = 1}, .delta = 1};
@@ -259,36 +262,11 @@ static void add_to_missing_or_reset_rows_is_told_apart(void **state)
     assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_add_item, &add, NULL));
 }
 
-static void a_reset_needs_one_initial_value(void **state)
+TEST_THAT(a_reset_needs_one_initial_value)
 {
     struct fixture *fixture = *state;
     db_item item = {.id = "1", .initial_stock = 100, .stock = 99};
     assert_int_equal(DB_INVALID, db_run(fixture->store, work_reset_item, &item, NULL));
     db_account account = {.id = "a", .balance = 5};
     assert_int_equal(DB_INVALID, db_run(fixture->store, work_reset_account, &account, NULL));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(reset_creates_with_version_and_epoch_one),
-        TEST(reset_raises_version_and_epoch_and_forgets_the_fence),
-        TEST(every_column_comes_back_as_stored),
-        TEST(put_stores_the_value_whatever_stands_there),
-        TEST(put_with_an_older_fence_writes_nothing),
-        TEST(newer_fence_that_read_before_an_older_one_wrote_conflicts),
-        TEST(fence_without_the_version_that_was_read_is_invalid),
-        TEST(put_with_another_version_conflicts),
-        TEST(put_decided_before_a_reset_conflicts),
-        TEST(put_to_a_missing_row_is_not_found),
-        TEST(accounts_obey_fence_version_and_epoch_too),
-        TEST(add_tells_what_the_row_has_now),
-        TEST(add_never_goes_below_zero),
-        TEST(add_beyond_64_bits_is_refused_and_stays_an_integer),
-        TEST(add_to_missing_or_reset_rows_is_told_apart),
-        TEST(a_reset_needs_one_initial_value),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -340,15 +340,18 @@ static void try_all(struct fixture *fixture, int patches, int *ret_lost)
     look_at_the_rows(fixture, ret_lost);
 }
 
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_BOTH_ENGINES;
+
 /* What a guard without a fence loses, it loses without a change of guard as well. */
-static void holders_of_one_guard_are_as_before(void **state)
+TEST_THAT(holders_of_one_guard_are_as_before)
 {
     int lost;
     try_all(*state, 0, &lost);
     assert_true(lost > 0);
 }
 
-static void no_write_crosses_a_change_of_guard(void **state)
+TEST_THAT(no_write_crosses_a_change_of_guard)
 {
     int lost;
     try_all(*state, 1, &lost);
@@ -358,14 +361,14 @@ static void no_write_crosses_a_change_of_guard(void **state)
 }
 
 /* A guard that changes and changes back: a fence and a version still keep every old write out. */
-static void a_guard_may_change_back(void **state)
+TEST_THAT(a_guard_may_change_back)
 {
     int lost;
     try_all(*state, 2, &lost);
 }
 
 /* The same of accounts. */
-static void no_write_of_an_account_crosses_a_change_of_guard(void **state)
+TEST_THAT(no_write_of_an_account_crosses_a_change_of_guard)
 {
     struct fixture *fixture = *state;
     db_books books;
@@ -376,17 +379,4 @@ static void no_write_of_an_account_crosses_a_change_of_guard(void **state)
     of_accounts = false;
     assert_int_equal(DB_OK, db_audit_books(fixture->reader, &books, NULL));
     assert_true(books.ok);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(holders_of_one_guard_are_as_before),
-        TEST(no_write_crosses_a_change_of_guard),
-        TEST(a_guard_may_change_back),
-        TEST(no_write_of_an_account_crosses_a_change_of_guard),
-    };
-    return RUN_ON_BOTH_ENGINES(tests);
 }

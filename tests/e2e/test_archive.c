@@ -4,11 +4,8 @@
 #include "journal_judges.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,9 +127,8 @@ static void expect_whole_journal(void)
     assert_int_equal(0, status);
 }
 
-static void books_are_accepted_before_and_after(void **state)
+TEST_THAT(books_are_accepted_before_and_after)
 {
-    (void)state;
     char given[TEXT + 16], before[32];
     snprintf(given, sizeof given, "--archive=%s", archive);
     snprintf(before, sizeof before, "--before=%s", month);
@@ -151,9 +147,8 @@ static void books_are_accepted_before_and_after(void **state)
     expect_said("faults: 0");
 }
 
-static void a_key_of_a_moved_order_never_acts_again(void **state)
+TEST_THAT(a_key_of_a_moved_order_never_acts_again)
 {
-    (void)state;
     struct sandbox_server *service = serve(sandbox);
     struct client client = {.port = service->port, .fd = -1};
     client_call(&client, "POST", "/v1/items/1/orders", "old-1", "{\"user_id\":\"a\"}", SHOP_WAIT_MS,
@@ -165,11 +160,10 @@ static void a_key_of_a_moved_order_never_acts_again(void **state)
     assert_true(shop_stop(service));
 }
 
-static void what_is_asked_wrongly_changes_nothing(void **state)
+TEST_THAT(what_is_asked_wrongly_changes_nothing)
 {
     static const char *const wrong[] = {"--before=2099-01", "--before=20261", "--before=2026-13",
                                         "--before=2026-1-"};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(2, run("archive", wrong[i], archive));
     assert_int_equal(2, run("archive", archive, NULL));
@@ -199,12 +193,4 @@ static int close_sandbox(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(books_are_accepted_before_and_after),
-        cmocka_unit_test(a_key_of_a_moved_order_never_acts_again),
-        cmocka_unit_test(what_is_asked_wrongly_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
-}
+GROUP_FIXTURE(open_sandbox, close_sandbox);

@@ -4,11 +4,8 @@
 #include "program.h"
 #include "shop.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -111,11 +108,10 @@ static void expect_restored(const char *file, const int *told)
     assert_true(shop_stop(service));
 }
 
-static void a_service_sells_on_from_a_copy_made_under_load(void **state)
+TEST_THAT(a_service_sells_on_from_a_copy_made_under_load)
 {
     char files[COPIES][SANDBOX_TEXT_MAX + 32];
     int told[COPIES][CLIENTS];
-    (void)state;
     assert_int_equal(shop_open(&shop, NULL), 0);
     assert_true(shop_put(&shop, "/v1/items/1", "{\"stock\":100000000}"));
     for (int i = 0; i < CLIENTS; i++) {
@@ -144,12 +140,4 @@ static void a_service_sells_on_from_a_copy_made_under_load(void **state)
         expect_restored(files[copy], told[copy]);
     }
     shop_close(&shop);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_service_sells_on_from_a_copy_made_under_load),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,13 @@
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 enum { ORDERS = 20, WAIT_MS = 1000, PROMISED_MS = WAIT_MS + 10000, BUSY_MACHINE_MS = 8000 };
 
@@ -103,23 +99,14 @@ static void it_ends_while_silent(struct proxy *way)
     assert_true(took_ms < PROMISED_MS + BUSY_MACHINE_MS);
 }
 
-static void with_a_redis_that_hangs(void **state)
+TEST_FIXTURE(set_up, tear_down);
+
+TEST_THAT(with_a_redis_that_hangs)
 {
-    (void)state;
     it_ends_while_silent(to_redis);
 }
 
-static void with_a_postgres_that_hangs(void **state)
+TEST_THAT(with_a_postgres_that_hangs)
 {
-    (void)state;
     it_ends_while_silent(to_postgres);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(with_a_redis_that_hangs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(with_a_postgres_that_hangs, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* Two instances on one PostgreSQL: sale, accounts and transfers are exact under every safe guard.
  */
 #include "exactness.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 
 static void on_postgres(const struct sandbox *sandbox, const struct all_servers *servers,

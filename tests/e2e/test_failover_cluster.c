@@ -2,14 +2,11 @@
 #include "failover.h"
 #include "redis.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 static struct sandbox_cluster set;
 

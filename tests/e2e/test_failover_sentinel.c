@@ -1,14 +1,11 @@
 /* The Redis master that Sentinels name is killed during a running sale. */
 #include "failover.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 static struct sandbox_sentinel set;
 

@@ -1,13 +1,10 @@
 /* The leader of three ZooKeepers is killed during a running sale: sessions and locks survive. */
 #include "failover.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 static struct sandbox_zookeeper set;
 

@@ -8,11 +8,8 @@
  */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
@@ -256,9 +253,10 @@ static void hold_one_up(PGconn *handle, PGconn *watch, int round, bool kill)
     client_close(&client);
 }
 
-static void on_two_instances_with_late_commits_and_kills(void **state)
+TEST_GROUP("PostgreSQL", open_postgres, close_shop);
+
+TEST_THAT(on_two_instances_with_late_commits_and_kills)
 {
-    (void)state;
     PGconn *handle = connect_postgres(), *watch = connect_postgres();
     start_all();
     for (int round = 0; round < test_size(ROUNDS, 8 * ROUNDS); round++)
@@ -301,9 +299,10 @@ static size_t table_of_sqlite(void)
     return n;
 }
 
-static void on_a_file_whose_instance_is_killed(void **state)
+TEST_GROUP("SQLite", open_sqlite, close_shop);
+
+TEST_THAT(on_a_file_whose_instance_is_killed)
 {
-    (void)state;
     start_all();
     for (int round = 0; round < test_size(ROUNDS / 2, 4 * ROUNDS); round++) {
         await_answers(OVERTAKERS);
@@ -316,13 +315,4 @@ static void on_a_file_whose_instance_is_killed(void **state)
     const size_t n = table_of_sqlite();
     print_message("%zu rows\n", n);
     seen_is_all(n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest with_postgres[] = {
-        cmocka_unit_test(on_two_instances_with_late_commits_and_kills)};
-    const struct CMUnitTest with_sqlite[] = {cmocka_unit_test(on_a_file_whose_instance_is_killed)};
-    return cmocka_run_group_tests_name("PostgreSQL", with_postgres, open_postgres, close_shop) +
-           cmocka_run_group_tests_name("SQLite", with_sqlite, open_sqlite, close_shop);
 }

@@ -3,11 +3,8 @@
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -138,9 +135,10 @@ static void *send_many(void *arg)
     return NULL;
 }
 
-static void duplicates_and_abandoned_connections_end_with_one_effect_per_key(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(duplicates_and_abandoned_connections_end_with_one_effect_per_key)
 {
-    (void)state;
     many.requests = (int)test_size(2000, 10000);
     many.keys = many.requests * (100 - DUPLICATES_PCT) / 100;
     int64_t stock = many.keys * 3 / 4; /* both answers, sold and sold out, are decisions */
@@ -188,9 +186,8 @@ static const char *problem_of(const struct reply *answer)
     return reply_problem(answer, problem, sizeof problem);
 }
 
-static void other_payload_under_a_used_key_is_refused(void **state)
+TEST_THAT(other_payload_under_a_used_key_is_refused)
 {
-    (void)state;
     assert_true(shop_put(&shop, "/v1/items/a", "{\"stock\":10}"));
     assert_true(shop_put(&shop, "/v1/items/b", "{\"stock\":10}"));
     assert_true(shop_put(&shop, "/v1/accounts/a", "{\"balance\":10}"));
@@ -220,9 +217,8 @@ static void other_payload_under_a_used_key_is_refused(void **state)
     assert_int_equal(client_number(shop.service->port, "/v1/accounts/a", "balance"), 10);
 }
 
-static void an_order_is_where_its_answer_says_also_a_replayed_one(void **state)
+TEST_THAT(an_order_is_where_its_answer_says_also_a_replayed_one)
 {
-    (void)state;
     static const char path[] = "/v1/items/placed/orders", body[] = "{\"user_id\":\"u1\"}";
     assert_true(shop_put(&shop, "/v1/items/placed", "{\"stock\":1}"));
     assert_int_equal(shop_post(&shop, path, "placed", body, &reply), 201);
@@ -236,9 +232,8 @@ static void an_order_is_where_its_answer_says_also_a_replayed_one(void **state)
     json_decref(order);
 }
 
-static void second_request_while_the_first_runs_is_told_so(void **state)
+TEST_THAT(second_request_while_the_first_runs_is_told_so)
 {
-    (void)state;
     static const char path[] = "/v1/items/held/orders", body[] = "{\"user_id\":\"u1\"}";
     assert_true(shop_put(&shop, "/v1/items/held", "{\"stock\":10,\"guard\":\"redis-token\"}"));
     struct redis_watch *watch = redis_watch_open(shop.redis);
@@ -266,9 +261,8 @@ static void second_request_while_the_first_runs_is_told_so(void **state)
     client_close(&first);
 }
 
-static void a_lock_timeout_is_no_decision(void **state)
+TEST_THAT(a_lock_timeout_is_no_decision)
 {
-    (void)state;
     static const char path[] = "/v1/items/late/orders", body[] = "{\"user_id\":\"u1\"}";
     struct shop hasty;
     assert_int_equal(shop_open(&hasty, (const char *const[]){"--wait-ms", "100", NULL}), 0);
@@ -285,21 +279,7 @@ static void a_lock_timeout_is_no_decision(void **state)
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void service_drains_and_ends_well(void **state)
+TEST_THAT(service_drains_and_ends_well)
 {
-    (void)state;
     assert_true(shop_stop(shop.service));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(duplicates_and_abandoned_connections_end_with_one_effect_per_key),
-        cmocka_unit_test(other_payload_under_a_used_key_is_refused),
-        cmocka_unit_test(an_order_is_where_its_answer_says_also_a_replayed_one),
-        cmocka_unit_test(second_request_while_the_first_runs_is_told_so),
-        cmocka_unit_test(a_lock_timeout_is_no_decision),
-        cmocka_unit_test(service_drains_and_ends_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -5,11 +5,8 @@
 #include "journal_judges.h"
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -212,23 +209,12 @@ static void kills_under_load(const char *lanes)
     shop_close(&shop);
 }
 
-static void killed_service_keeps_every_answered_change_once_lanes_on(void **state)
+TEST_THAT(killed_service_keeps_every_answered_change_once_lanes_on)
 {
-    (void)state;
     kills_under_load("on");
 }
 
-static void killed_service_keeps_every_answered_change_once_lanes_off(void **state)
+TEST_THAT(killed_service_keeps_every_answered_change_once_lanes_off)
 {
-    (void)state;
     kills_under_load("off");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_service_keeps_every_answered_change_once_lanes_on),
-        cmocka_unit_test(killed_service_keeps_every_answered_change_once_lanes_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
  * and which share of the calls is tried. */
 #include "journal_judges.h"
 #include "kill_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 

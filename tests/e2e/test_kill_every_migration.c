@@ -5,11 +5,8 @@
 #include "process.h"
 #include "program.h"
 #include "schema.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,9 +98,8 @@ static bool kill_migration(const void *arg, int n)
     return hit;
 }
 
-static void a_migration_killed_at_any_call_leaves_one_whole_store(void **state)
+TEST_THAT(a_migration_killed_at_any_call_leaves_one_whole_store)
 {
-    (void)state;
     make_old();
     expect_whole();
     int kills = kill_at_each("migration", STEP, kill_migration, NULL);
@@ -128,10 +124,4 @@ static int close_sandbox(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_migration_killed_at_any_call_leaves_one_whole_store),
-    };
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
-}
+GROUP_FIXTURE(open_sandbox, close_sandbox);

@@ -4,11 +4,8 @@
 #include "kill_rig.h"
 #include "process.h"
 #include "sandbox_process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>

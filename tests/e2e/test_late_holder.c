@@ -11,11 +11,8 @@
 #include "splitmix.h"
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <limits.h>
 #include <pthread.h>
@@ -333,12 +330,30 @@ static void draw_round(struct round *round, uint64_t *random)
     round->batch = batches[draw(random, sizeof batches / sizeof batches[0])];
 }
 
-static void no_late_holder_forks_the_ledger(void **state)
+GROUP_FIXTURE(open_world, close_world);
+
+TEST_THAT(the_number_alone_is_found_out_within_twenty_rounds)
+{
+    uint64_t random = (uint64_t)number_of("TEST_SEED", 1);
+    int64_t forks = 0;
+    for (int i = 0; i < CONTROL_ROUNDS && forks == 0; i++) {
+        struct round round = {.number = i, .slip = "number-only"};
+        round.guard = draw(&random, 2) ? "redis-token" : "redis-reentrant";
+        round.fault = (enum fault)draw(&random, FAULTS);
+        round.on_postgres = true;
+        round.turns = 8;
+        round.batch = 1;
+        run_round(&round, &random);
+        forks = round.forks;
+    }
+    assert_true(forks > 0);
+}
+
+TEST_THAT(no_late_holder_forks_the_ledger)
 {
     uint64_t random = (uint64_t)number_of("TEST_SEED", 1);
     int64_t accepted = 0, hits = 0, per_fault[FAULTS] = {0};
     int rounds = number_of("TEST_ROUNDS", test_size(ROUNDS, ROUNDS_FULL));
-    (void)state;
     assert_int_equal(sandbox_zookeeper(world.sandbox, 1, &world.zookeeper), 0);
     for (int i = 0; i < rounds; i++) {
         struct round round = {.number = i};
@@ -353,31 +368,4 @@ static void no_late_holder_forks_the_ledger(void **state)
                   rounds, (int)per_fault[DELETE], (int)per_fault[STOP], (int)per_fault[LEAP],
                   (int)accepted, (int)hits);
     assert_true(accepted > 0 && hits > 0);
-}
-
-static void the_number_alone_is_found_out_within_twenty_rounds(void **state)
-{
-    uint64_t random = (uint64_t)number_of("TEST_SEED", 1);
-    int64_t forks = 0;
-    (void)state;
-    for (int i = 0; i < CONTROL_ROUNDS && forks == 0; i++) {
-        struct round round = {.number = i, .slip = "number-only"};
-        round.guard = draw(&random, 2) ? "redis-token" : "redis-reentrant";
-        round.fault = (enum fault)draw(&random, FAULTS);
-        round.on_postgres = true;
-        round.turns = 8;
-        round.batch = 1;
-        run_round(&round, &random);
-        forks = round.forks;
-    }
-    assert_true(forks > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_number_alone_is_found_out_within_twenty_rounds),
-        cmocka_unit_test(no_late_holder_forks_the_ledger),
-    };
-    return cmocka_run_group_tests(tests, open_world, close_world);
 }

@@ -1,14 +1,11 @@
 /* .ci/check-layers finds each way to break the table .layers. In copies of the sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/test-layers-XXXXXX";
 
@@ -58,67 +55,47 @@ static void expect(const char *change, const char *message)
     }
 }
 
-static void the_tree_as_it_is_passes(void **state)
+GROUP_FIXTURE(make_folder, remove_folder);
+TEST_FIXTURE(copy_tree, NULL);
+
+TEST_THAT(the_tree_as_it_is_passes)
 {
-    (void)state;
     assert_int_equal(run(".ci/check-layers"), 0);
 }
 
-static void an_upward_include_fails(void **state)
+TEST_THAT(an_upward_include_fails)
 {
-    (void)state;
     expect("echo '#include \"service.h\"' >>lockkit/base/thread.c && git add .",
            "lockkit/base includes service.h of app/service");
 }
 
-static void an_upward_include_is_not_made_right_by_the_table(void **state)
+TEST_THAT(an_upward_include_is_not_made_right_by_the_table)
 {
-    (void)state;
     expect("echo '#include \"service.h\"' >>lockkit/base/thread.c && git add . &&"
            " sed -i 's|^sees/lockkit/base :=.*|& app/service|' .layers",
            "lockkit/base stands below app/service");
 }
 
-static void an_include_that_the_table_does_not_name_fails(void **state)
+TEST_THAT(an_include_that_the_table_does_not_name_fails)
 {
-    (void)state;
     expect("echo '#include \"lockkit.h\"' >>db/db_read.c && git add .",
            "a file of db includes lockkit.h of lockkit");
 }
 
-static void an_entry_that_no_include_needs_fails(void **state)
+TEST_THAT(an_entry_that_no_include_needs_fails)
 {
-    (void)state;
     expect("sed -i 's|^sees/lockkit/cmd :=.*|& lockkit/base|' .layers",
            "no file of lockkit/cmd needs lockkit/base");
 }
 
-static void a_function_declared_by_hand_fails(void **state)
+TEST_THAT(a_function_declared_by_hand_fails)
 {
-    (void)state;
     expect("echo 'extern int service_open(void);' >>db/db_read.c",
            "db/db_read.c declares a function of another file by hand");
 }
 
-static void a_folder_without_a_row_fails(void **state)
+TEST_THAT(a_folder_without_a_row_fails)
 {
-    (void)state;
     expect("mkdir app/attic && echo >app/attic/attic.c && git add .",
            "app/attic/attic.c is in a folder that .layers does not name");
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, copy_tree)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_tree_as_it_is_passes),
-        TEST(an_upward_include_fails),
-        TEST(an_upward_include_is_not_made_right_by_the_table),
-        TEST(an_include_that_the_table_does_not_name_fails),
-        TEST(an_entry_that_no_include_needs_fails),
-        TEST(a_function_declared_by_hand_fails),
-        TEST(a_folder_without_a_row_fails),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

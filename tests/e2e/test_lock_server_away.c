@@ -4,11 +4,8 @@
 #include "impostor.h"
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,9 +172,10 @@ static void log_says_why(void)
     assert_true(with_reason);
 }
 
-static void killed_redis_is_told_in_time_and_comes_back(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(killed_redis_is_told_in_time_and_comes_back)
 {
-    (void)state;
     int64_t stocks[GUARDS];
     assert_true(WIFSIGNALED(sandbox_signal(shop.redis, SIGKILL)));
     is_away(stocks);
@@ -199,9 +197,8 @@ static bool log_has(void *text)
 }
 
 /* Its clean-ups are owed meanwhile. */
-static void stopped_redis_is_told_in_time_and_comes_back(void **state)
+TEST_THAT(stopped_redis_is_told_in_time_and_comes_back)
 {
-    (void)state;
     int64_t stocks[GUARDS];
     assert_int_equal(sandbox_signal(shop.redis, SIGSTOP), 0);
     is_away(stocks);
@@ -224,61 +221,38 @@ static void something_else_in_its_place(enum impostor_manner manner)
     is_back(stocks);
 }
 
-static void garbage_for_redis_is_told_in_time(void **state)
+TEST_THAT(garbage_for_redis_is_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_GARBAGE);
 }
 
-static void wrong_types_for_redis_are_told_in_time(void **state)
+TEST_THAT(wrong_types_for_redis_are_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_BAD_TYPE);
 }
 
-static void huge_answers_for_redis_are_told_in_time(void **state)
+TEST_THAT(huge_answers_for_redis_are_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_HUGE);
 }
 
-static void endless_answers_for_redis_are_told_in_time(void **state)
+TEST_THAT(endless_answers_for_redis_are_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_ENDLESS);
 }
 
-static void silence_for_redis_is_told_in_time(void **state)
+TEST_THAT(silence_for_redis_is_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_SILENT);
 }
 
-static void hanging_up_for_redis_is_told_in_time(void **state)
+TEST_THAT(hanging_up_for_redis_is_told_in_time)
 {
-    (void)state;
     something_else_in_its_place(IMPOSTOR_HANGS_UP);
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void service_drains_and_ends_well(void **state)
+TEST_THAT(service_drains_and_ends_well)
 {
-    (void)state;
     assert_true(shop_stop(shop.service));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_redis_is_told_in_time_and_comes_back),
-        cmocka_unit_test(stopped_redis_is_told_in_time_and_comes_back),
-        cmocka_unit_test(garbage_for_redis_is_told_in_time),
-        cmocka_unit_test(wrong_types_for_redis_are_told_in_time),
-        cmocka_unit_test(huge_answers_for_redis_are_told_in_time),
-        cmocka_unit_test(endless_answers_for_redis_are_told_in_time),
-        cmocka_unit_test(silence_for_redis_is_told_in_time),
-        cmocka_unit_test(hanging_up_for_redis_is_told_in_time),
-        cmocka_unit_test(service_drains_and_ends_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -2,10 +2,11 @@
  * with two instances on one PostgreSQL. */
 #include "places.h"
 
+GROUP_FIXTURE(open_shop, close_shop);
+
 /* A price and a guard change while the sale goes on: no order is lost, and none is sold twice. */
-static void a_patch_changes_terms_and_keeps_the_sale(void **state)
+TEST_THAT(a_patch_changes_terms_and_keeps_the_sale)
 {
-    (void)state;
     static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "none", "mutex"};
     for (size_t p = 0; p < PLACES; p++) {
         int port = places[p].ports[0];
@@ -35,9 +36,8 @@ static void a_patch_changes_terms_and_keeps_the_sale(void **state)
 }
 
 /* A limit may fall as far as what a user has, and no further. */
-static void a_limit_falls_to_what_its_users_have(void **state)
+TEST_THAT(a_limit_falls_to_what_its_users_have)
 {
-    (void)state;
     for (size_t p = 0; p < PLACES; p++) {
         const int port = places[p].ports[1];
         const char *const path = "/v1/items/limit";
@@ -62,9 +62,8 @@ static void a_limit_falls_to_what_its_users_have(void **state)
 }
 
 /* What was bought while there was no limit counts for none. */
-static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
+TEST_THAT(a_limit_that_comes_later_leaves_the_audit_clean)
 {
-    (void)state;
     for (size_t p = 0; p < PLACES; p++) {
         const int port = places[p].ports[1];
         const char *const path = "/v1/items/later";
@@ -85,9 +84,8 @@ static void a_limit_that_comes_later_leaves_the_audit_clean(void **state)
 }
 
 /* The guard of an account changes while money comes in. */
-static void an_accounts_guard_changes_and_its_balance_stays(void **state)
+TEST_THAT(an_accounts_guard_changes_and_its_balance_stays)
 {
-    (void)state;
     static const char *const guards[] = {"sql-atomic", "sql-row", "sql-version", "mutex"};
     for (size_t p = 0; p < PLACES; p++) {
         int port = places[p].ports[0];
@@ -115,15 +113,4 @@ static void an_accounts_guard_changes_and_its_balance_stays(void **state)
         assert_int_equal(ask(port, "PATCH", "/v1/accounts/none", "If-Match: \"1\"", "{}"), 412);
         assert_true(shop_audit_ok(port));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_patch_changes_terms_and_keeps_the_sale),
-        cmocka_unit_test(a_limit_falls_to_what_its_users_have),
-        cmocka_unit_test(a_limit_that_comes_later_leaves_the_audit_clean),
-        cmocka_unit_test(an_accounts_guard_changes_and_its_balance_stays),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -2,11 +2,8 @@
  * and lose updates without one; a dead database is told at once, and both go on when it is back. */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
@@ -166,11 +163,22 @@ static void ask(PGconn *handle, const char *sql, char ret[16])
     PQclear(result);
 }
 
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(safe_guards_sell_exactly_on_two_instances)
+{
+    for (size_t i = 0; i < GUARDS; i++) {
+        int64_t lost = -1;
+        int accepted = sell_out(guards[i]);
+        if (accepted != STOCK || !sale_is_clean(&lost) || lost != 0)
+            fail_msg("%s: %d of %d sold, %d lost updates", guards[i], accepted, STOCK, (int)lost);
+    }
+}
+
 /* Somebody else has the item's row until both orders wait for it. */
-static void two_orders_of_one_user_at_once_do_not_pass_his_limit(void **state)
+TEST_THAT(two_orders_of_one_user_at_once_do_not_pass_his_limit)
 {
     static const char *const inside[] = {"sql-row", "sql-atomic"};
-    (void)state;
     PGconn *handle = PQconnectdb(postgres->url);
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
         struct twin twins[INSTANCES];
@@ -197,21 +205,9 @@ static void two_orders_of_one_user_at_once_do_not_pass_his_limit(void **state)
     PQfinish(handle);
 }
 
-static void safe_guards_sell_exactly_on_two_instances(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < GUARDS; i++) {
-        int64_t lost = -1;
-        int accepted = sell_out(guards[i]);
-        if (accepted != STOCK || !sale_is_clean(&lost) || lost != 0)
-            fail_msg("%s: %d of %d sold, %d lost updates", guards[i], accepted, STOCK, (int)lost);
-    }
-}
-
 /* Nothing in the store hides the race. */
-static void no_guard_loses_updates_on_two_instances(void **state)
+TEST_THAT(no_guard_loses_updates_on_two_instances)
 {
-    (void)state;
     int64_t lost = 0;
     for (int i = 0; i < LOSING_SALES_MAX && lost == 0; i++) {
         sell_out("none");
@@ -253,9 +249,8 @@ static bool comes_up(void *arg)
     return sandbox_restart(postgres) == 0;
 }
 
-static void killed_database_is_told_at_once_and_comes_back(void **state)
+TEST_THAT(killed_database_is_told_at_once_and_comes_back)
 {
-    (void)state;
     char path[64], body[96], problem[32];
     int ready = 200, not_ready = 503;
     for (size_t i = 0; i < GUARDS; i++) {
@@ -295,21 +290,8 @@ static void killed_database_is_told_at_once_and_comes_back(void **state)
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void services_drain_and_end_well(void **state)
+TEST_THAT(services_drain_and_end_well)
 {
-    (void)state;
     for (int i = 0; i < INSTANCES; i++)
         assert_true(shop_stop(instances[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(safe_guards_sell_exactly_on_two_instances),
-        cmocka_unit_test(two_orders_of_one_user_at_once_do_not_pass_his_limit),
-        cmocka_unit_test(no_guard_loses_updates_on_two_instances),
-        cmocka_unit_test(killed_database_is_told_at_once_and_comes_back),
-        cmocka_unit_test(services_drain_and_end_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

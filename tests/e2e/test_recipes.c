@@ -1,32 +1,8 @@
 /* The recipes of app/, db/ and lockkit/ work as pasted. See tests/README.md, Recipes. */
 #include "recipe.h"
 
-static void a_new_operation(void **state)
-{
-    (void)state;
-    follow("app/README.md", "a new operation");
-}
-
-static void a_new_guard(void **state)
-{
-    (void)state;
-    follow("lockkit/README.md", "a new guard");
-}
-
-static void a_new_column(void **state)
-{
-    (void)state;
-    follow("db/README.md", "a new column");
-}
-
-static void a_new_engine_of_the_store(void **state)
-{
-    (void)state;
-    follow("db/README.md", "a new engine of the store");
-}
-
 /* A recipe that only seems to be followed would prove nothing. */
-static void a_recipe_that_does_not_work_is_refused(void **state)
+TEST_THAT(a_recipe_that_does_not_work_is_refused)
 {
     static const char *const wrong[] = {
         "```c\\nx\\n```", /* goes nowhere */
@@ -39,7 +15,6 @@ static void a_recipe_that_does_not_work_is_refused(void **state)
         "In `d`, after the line `x`:\\n\\n```\\nx\\n```",
         "No block.",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char command[1024];
         snprintf(command, sizeof command,
@@ -51,14 +26,22 @@ static void a_recipe_that_does_not_work_is_refused(void **state)
     }
 }
 
-int main(void)
+TEST_THAT(a_new_operation)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recipe_that_does_not_work_is_refused),
-        cmocka_unit_test(a_new_operation),
-        cmocka_unit_test(a_new_guard),
-        cmocka_unit_test(a_new_column),
-        cmocka_unit_test(a_new_engine_of_the_store),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    follow("app/README.md", "a new operation");
+}
+
+TEST_THAT(a_new_guard)
+{
+    follow("lockkit/README.md", "a new guard");
+}
+
+TEST_THAT(a_new_column)
+{
+    follow("db/README.md", "a new column");
+}
+
+TEST_THAT(a_new_engine_of_the_store)
+{
+    follow("db/README.md", "a new engine of the store");
 }

@@ -10,9 +10,10 @@
 
 enum { RIVALS = 8, RACES = 12 };
 
-static void a_retried_put_sells_nothing_twice(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(a_retried_put_sells_nothing_twice)
 {
-    (void)state;
     for (size_t p = 0; p < PLACES; p++) {
         const int port = places[p].ports[0];
         assert_int_equal(ask(port, "PUT", "/v1/items/7", NULL, "{\"stock\":3}"), 201);
@@ -38,9 +39,8 @@ static void a_retried_put_sells_nothing_twice(void **state)
     }
 }
 
-static void a_put_names_the_state_that_it_replaces(void **state)
+TEST_THAT(a_put_names_the_state_that_it_replaces)
 {
-    (void)state;
     static const struct {
         const char *condition;
         int status;
@@ -130,9 +130,8 @@ static int race(const struct place *place, const char *path, const char *body,
 }
 
 /* No lock helps: guard none. Only the store's own test keeps the second one out. */
-static void of_rivals_one_creates_and_one_resets(void **state)
+TEST_THAT(of_rivals_one_creates_and_one_resets)
 {
-    (void)state;
     static const char *const kinds[][2] = {{"items", "{\"stock\":1,\"guard\":\"none\"}"},
                                            {"accounts", "{\"balance\":1,\"guard\":\"none\"}"}};
     for (size_t p = 0; p < PLACES; p++) {
@@ -175,9 +174,8 @@ static int get(int port, const char *path, const char *header)
     return reply.status;
 }
 
-static void a_get_tells_the_tag_and_takes_conditions(void **state)
+TEST_THAT(a_get_tells_the_tag_and_takes_conditions)
 {
-    (void)state;
     static const char *const rows[][2] = {{"/v1/items/tag", "{\"stock\":1}"},
                                           {"/v1/accounts/tag", "{\"balance\":1}"}};
     static const struct {
@@ -201,9 +199,8 @@ static void a_get_tells_the_tag_and_takes_conditions(void **state)
     }
 }
 
-static void only_a_lesson_resets_without_a_condition(void **state)
+TEST_THAT(only_a_lesson_resets_without_a_condition)
 {
-    (void)state;
     static const char *const rows[][3] = {
         {"/v1/items/again", "/v1/items/again/reset", "{\"stock\":2}"},
         {"/v1/accounts/again", "/v1/accounts/again/reset", "{\"balance\":2}"},
@@ -219,9 +216,8 @@ static void only_a_lesson_resets_without_a_condition(void **state)
     assert_true(shop_audit_ok(demo->port));
 }
 
-static void loadgen_puts_whatever_is_there(void **state)
+TEST_THAT(loadgen_puts_whatever_is_there)
 {
-    (void)state;
     char url[64], message[256], *answer;
     struct load_target target;
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", places[0].ports[0]);
@@ -239,17 +235,4 @@ static void loadgen_puts_whatever_is_there(void **state)
         load_put(NULL, &target, "/v1/items/load", "", "{\"stock\":-4}", SHOP_WAIT_MS, &answer),
         400);
     free(answer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_retried_put_sells_nothing_twice),
-        cmocka_unit_test(a_put_names_the_state_that_it_replaces),
-        cmocka_unit_test(of_rivals_one_creates_and_one_resets),
-        cmocka_unit_test(a_get_tells_the_tag_and_takes_conditions),
-        cmocka_unit_test(only_a_lesson_resets_without_a_condition),
-        cmocka_unit_test(loadgen_puts_whatever_is_there),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -1,13 +1,13 @@
 /* tests/run.sh: a program that hangs is named with its stacks, Ctrl-C ends everything, and what
  * goes wrong is counted. tests/suites names programs that are there. */
+#include "tests.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PATIENCE_MS = 60000 };
 
@@ -90,9 +88,8 @@ static bool says(const char *text)
     return false;
 }
 
-static void a_program_that_hangs_is_named_with_the_stack_of_each_thread(void **state)
+TEST_THAT(a_program_that_hangs_is_named_with_the_stack_of_each_thread)
 {
-    (void)state;
     assert_int_not_equal(run("2", "hangs passes"), 0);
     assert_true(says("timed out after 2 s in it_hangs"));
     if (sh("sleep 9 & eu-stack -p $! >/dev/null 2>&1; code=$?; kill $!; exit $code") == 0) {
@@ -104,9 +101,8 @@ static void a_program_that_hangs_is_named_with_the_stack_of_each_thread(void **s
     assert_true(says("^1 passed, 1 failed"));
 }
 
-static void what_fails_dies_skips_or_tests_nothing_is_a_failure(void **state)
+TEST_THAT(what_fails_dies_skips_or_tests_nothing_is_a_failure)
 {
-    (void)state;
     assert_int_equal(run("60", "passes"), 0);
     assert_true(says("^1 passed, 0 failed"));
     static const char *const bad[] = {"fails", "dies", "skips", "says_nothing"};
@@ -162,9 +158,8 @@ static bool is_there(int pid)
 }
 
 /* As a terminal does: SIGINT to the foreground group. */
-static void ctrl_c_ends_all_programs(void **state)
+TEST_THAT(ctrl_c_ends_all_programs)
 {
-    (void)state;
     sh("rm -f %s/pid", folder);
     pid_t child = fork();
     if (child == 0) {
@@ -181,9 +176,8 @@ static void ctrl_c_ends_all_programs(void **state)
     assert_true(wait_for(says_interrupted, true, pid));
 }
 
-static void suites_name_programs_that_are_there_and_leave_none_out(void **state)
+TEST_THAT(suites_name_programs_that_are_there_and_leave_none_out)
 {
-    (void)state;
     assert_int_equal(
         sh("grep -v '^#' tests/suites | while read -r name suites why; do"
            " [ -n \"$why\" ] && ls tests/$name.c tests/*/$name.c tests/*/*/$name.c 2>/dev/null |"
@@ -208,6 +202,8 @@ static int remove_folder(void **state)
     return sh("rm -rf %s", folder);
 }
 
+GROUP_FIXTURE(make_folder, remove_folder);
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -216,11 +212,5 @@ int main(int argc, char **argv)
         return act(name);
     if (!realpath("/proc/self/exe", self))
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_that_hangs_is_named_with_the_stack_of_each_thread),
-        cmocka_unit_test(what_fails_dies_skips_or_tests_nothing_is_a_failure),
-        cmocka_unit_test(ctrl_c_ends_all_programs),
-        cmocka_unit_test(suites_name_programs_that_are_there_and_leave_none_out),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return tests_run();
 }

@@ -1,11 +1,8 @@
 /* What a sale is under beside its guard: lease, watchdog, fence and lanes of one item. */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +107,10 @@ static int answer_of(struct client *client)
 
 /* -- the lab's terms --------------------------------------------------------------------------- */
 
-static void a_resource_has_a_lease_of_its_own_which_is_renewed_if_so_wished(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(a_resource_has_a_lease_of_its_own_which_is_renewed_if_so_wished)
 {
-    (void)state;
     struct client order;
     char terms[200];
     assert_true(shop_put(&shop, "/v1/items/own", "{\"stock\":9,\"guard\":\"redis-token\"}"));
@@ -131,9 +129,8 @@ static void a_resource_has_a_lease_of_its_own_which_is_renewed_if_so_wished(void
 }
 
 /* In a lane the first takes the lock alone, those behind it share one. */
-static void a_resource_is_served_in_lanes_if_so_wished(void **state)
+TEST_THAT(a_resource_is_served_in_lanes_if_so_wished)
 {
-    (void)state;
     struct client orders[ORDERS];
     for (int lanes = 0; lanes < 2; lanes++) {
         const char *item = lanes ? "laned" : "single";
@@ -164,9 +161,8 @@ static void a_resource_is_served_in_lanes_if_so_wished(void **state)
     }
 }
 
-static void terms_that_cannot_be_are_refused(void **state)
+TEST_THAT(terms_that_cannot_be_are_refused)
 {
-    (void)state;
     assert_int_equal(post("/v1/lab/terms", "{\"match\":\"item:x\",\"watchdog\":true}"), 400);
     assert_int_equal(post("/v1/lab/terms", "{\"match\":\"item:x\",\"lanes\":1}"), 400);
 }
@@ -194,9 +190,8 @@ static json_t *sale(const char *url, const char *flags, int expected)
 }
 
 /* The service's own lease is a minute. */
-static void a_sale_runs_under_the_lease_that_it_set(void **state)
+TEST_THAT(a_sale_runs_under_the_lease_that_it_set)
 {
-    (void)state;
     char command[800], key[80], path[120];
     sale_command(command, sizeof command, shop.service->url, "--lease-ms=5000 --watchdog=on");
     const int64_t held = pause_at("decided", "", "hold");
@@ -217,9 +212,8 @@ static void a_sale_runs_under_the_lease_that_it_set(void **state)
     assert_in_range(left_ms, 1, 5000);
 }
 
-static void a_sale_sets_the_terms_of_its_item_and_reports_them(void **state)
+TEST_THAT(a_sale_sets_the_terms_of_its_item_and_reports_them)
 {
-    (void)state;
     char path[80];
     const int64_t granted = pause_at("lock.acquired", "", "note");
     json_t *report =
@@ -248,9 +242,8 @@ static void a_sale_sets_the_terms_of_its_item_and_reports_them(void **state)
     json_decref(report);
 }
 
-static void a_service_without_the_lab_takes_a_fence_but_no_lease(void **state)
+TEST_THAT(a_service_without_the_lab_takes_a_fence_but_no_lease)
 {
-    (void)state;
     char db[SANDBOX_TEXT_MAX + 32];
     snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(shop.sandbox));
     struct sandbox_server *plain = sandbox_seckilld(
@@ -263,17 +256,4 @@ static void a_service_without_the_lab_takes_a_fence_but_no_lease(void **state)
     assert_null(sale(plain->url, "--watchdog=on", 2));
     assert_null(sale(plain->url, "--fence=maybe", 2));
     assert_true(shop_stop(plain));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resource_has_a_lease_of_its_own_which_is_renewed_if_so_wished),
-        cmocka_unit_test(a_resource_is_served_in_lanes_if_so_wished),
-        cmocka_unit_test(terms_that_cannot_be_are_refused),
-        cmocka_unit_test(a_sale_runs_under_the_lease_that_it_set),
-        cmocka_unit_test(a_sale_sets_the_terms_of_its_item_and_reports_them),
-        cmocka_unit_test(a_service_without_the_lab_takes_a_fence_but_no_lease),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

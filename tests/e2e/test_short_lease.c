@@ -5,11 +5,8 @@
  * This is chance, not script: many changes, so that the unlucky order comes up. */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -98,38 +95,25 @@ static void nothing_is_lost_with(const char *guard)
                      BALANCE - AMOUNT * CLIENTS * load.changes);
 }
 
-static void late_and_early_writers_lose_nothing_with_redis_token(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(late_and_early_writers_lose_nothing_with_redis_token)
 {
-    (void)state;
     nothing_is_lost_with("redis-token");
 }
 
-static void late_and_early_writers_lose_nothing_with_redis_reentrant(void **state)
+TEST_THAT(late_and_early_writers_lose_nothing_with_redis_reentrant)
 {
-    (void)state;
     nothing_is_lost_with("redis-reentrant");
 }
 
-static void late_and_early_writers_lose_nothing_with_redis_fair(void **state)
+TEST_THAT(late_and_early_writers_lose_nothing_with_redis_fair)
 {
-    (void)state;
     nothing_is_lost_with("redis-fair");
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void service_drains_and_ends_well(void **state)
+TEST_THAT(service_drains_and_ends_well)
 {
-    (void)state;
     assert_true(shop_stop(shop.service));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late_and_early_writers_lose_nothing_with_redis_token),
-        cmocka_unit_test(late_and_early_writers_lose_nothing_with_redis_reentrant),
-        cmocka_unit_test(late_and_early_writers_lose_nothing_with_redis_fair),
-        cmocka_unit_test(service_drains_and_ends_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

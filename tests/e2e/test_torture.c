@@ -4,11 +4,8 @@
  */
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,9 +70,10 @@ static int64_t sum(const char *name)
     return number;
 }
 
-static void rounds_hold_and_their_sums_grow(void **state)
+GROUP_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(rounds_hold_and_their_sums_grow)
 {
-    (void)state;
     remove(sums);
     if (RUN("--small", "--guard", "redis-token", "--store", "sqlite", "--seed", "3", "--rounds",
             "1") != 0)
@@ -93,9 +91,8 @@ static void rounds_hold_and_their_sums_grow(void **state)
 }
 
 /* Each client asks whatever instance it likes, so two holders are soon at work at once. */
-static void a_guard_that_excludes_nobody_else_loses(void **state)
+TEST_THAT(a_guard_that_excludes_nobody_else_loses)
 {
-    (void)state;
     remove(sums);
     assert_int_equal(RUN("--guard", "none", "--instances", "2", "--store", "sqlite", "--seed", "3",
                          "--rounds", "1"),
@@ -103,13 +100,4 @@ static void a_guard_that_excludes_nobody_else_loses(void **state)
     assert_non_null(strstr(said(), "loses "));
     assert_int_equal(sum("weak_rounds"), 1);
     assert_int_equal(sum("weak_lost"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_hold_and_their_sums_grow),
-        cmocka_unit_test(a_guard_that_excludes_nobody_else_loses),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

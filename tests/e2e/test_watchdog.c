@@ -8,11 +8,8 @@
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -200,9 +197,10 @@ static void pause_outside_of_file_locks(struct sandbox_server *server)
     fail_msg("never without a lock on the file in %d pauses", PAUSES_MAX);
 }
 
-static void paused_holder_is_refused_after_its_successor(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(paused_holder_is_refused_after_its_successor)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         struct scene scene = begin(guards[i]);
         pause_outside_of_file_locks(shop.service); /* its watchdog sleeps too */
@@ -222,9 +220,8 @@ static void paused_holder_is_refused_after_its_successor(void **state)
     }
 }
 
-static void section_of_three_leases_keeps_its_lock(void **state)
+TEST_THAT(section_of_three_leases_keeps_its_lock)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         struct scene scene = begin(guards[i]);
         assert_int_equal(client_send(&scene.second, "POST", scene.orders, scene.other_key, order),
@@ -240,9 +237,8 @@ static void section_of_three_leases_keeps_its_lock(void **state)
     }
 }
 
-static void killed_holder_frees_its_lock_within_a_lease(void **state)
+TEST_THAT(killed_holder_frees_its_lock_within_a_lease)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         struct scene scene = begin(guards[i]);
         assert_true(WIFSIGNALED(sandbox_signal(shop.service, SIGKILL)));
@@ -259,9 +255,8 @@ static void killed_holder_frees_its_lock_within_a_lease(void **state)
     }
 }
 
-static void lock_deleted_under_the_holder_is_noticed_and_nothing_written(void **state)
+TEST_THAT(lock_deleted_under_the_holder_is_noticed_and_nothing_written)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         struct scene scene = begin(guards[i]);
         struct redis_watch *watch = redis_watch_open(shop.redis);
@@ -282,21 +277,8 @@ static void lock_deleted_under_the_holder_is_noticed_and_nothing_written(void **
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void service_drains_and_ends_well(void **state)
+TEST_THAT(service_drains_and_ends_well)
 {
-    (void)state;
     assert_true(shop_stop(shop.service));
     assert_true(shop_stop(second));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paused_holder_is_refused_after_its_successor),
-        cmocka_unit_test(section_of_three_leases_keeps_its_lock),
-        cmocka_unit_test(killed_holder_frees_its_lock_within_a_lease),
-        cmocka_unit_test(lock_deleted_under_the_holder_is_noticed_and_nothing_written),
-        cmocka_unit_test(service_drains_and_ends_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -5,14 +5,11 @@
 #include "memcached.h"
 #include "sandbox_process.h"
 #include "sim_memcached.h"
+#include "tests.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,13 +145,12 @@ static void make(const char *pattern, int key, const char *value, int expiry_s, 
     snprintf(ret + n, TEXT_MAX - n, "\r\n");
 }
 
-static void random_commands_are_answered_alike(void **state)
+TEST_THAT(random_commands_are_answered_alike)
 {
     static const char *const values[] = {"x", "yy", "with blanks", "", "two\r\nlines"};
     static const int expiries_s[] = {0, LONG_S, LONG_S + 1, -1};
     const char *seed = getenv("TEST_SEED");
     char text[2][TEXT_MAX];
-    (void)state;
     chance = seed && *seed ? strtoull(seed, NULL, 10) : 1;
     for (int i = 0; i < COMMANDS; i++) {
         const char *pattern = commands[below(sizeof commands / sizeof commands[0])];
@@ -177,11 +173,10 @@ static int64_t now_us(void)
 }
 
 /* The guard counts on this: a second less, and no more. */
-static void a_key_ends_at_most_a_second_early(void **state)
+TEST_THAT(a_key_ends_at_most_a_second_early)
 {
     char line[MEMCACHED_LINE_MAX], text[TEXT_MAX];
     const int64_t begin_us = now_us();
-    (void)state;
     assert_true(memcached_ask(server, line, "add t 0 2 1\r\nx\r\n"));
     assert_string_equal(line, "STORED");
     do
@@ -230,11 +225,4 @@ static int close_both(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_commands_are_answered_alike),
-        cmocka_unit_test(a_key_ends_at_most_a_second_early),
-    };
-    return cmocka_run_group_tests(tests, open_both, close_both);
-}
+GROUP_FIXTURE(open_both, close_both);

@@ -6,11 +6,8 @@
 #include "sim_redis.h"
 #include "sim_world.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,11 +194,10 @@ static bool is_field_number(const char *key, const char *field)
     return !item || (item->text[0] >= '0' && item->text[0] <= '9') || item->text[0] == '-';
 }
 
-static void random_commands_are_answered_alike(void **state)
+TEST_THAT(random_commands_are_answered_alike)
 {
     const char *seed = getenv("TEST_SEED");
     char texts[8][64], line[64], *words[8];
-    (void)state;
     chance = seed && *seed ? strtoull(seed, NULL, 10) : 1;
     for (int i = 0; i < COMMANDS; i++) {
         int n = 0;
@@ -220,9 +216,8 @@ static void random_commands_are_answered_alike(void **state)
 
 /* -- times ------------------------------------------------------------------------------------ */
 
-static void time_left_is_told_alike(void **state)
+TEST_THAT(time_left_is_told_alike)
 {
-    (void)state;
     redisReply *replies[2];
     ask_both(5, (char *[]){"SET", "t", "x", "PX", "100000"}, replies);
     freeReplyObject(replies[0]);
@@ -265,9 +260,8 @@ static const char *const scripts[] = {
     "local t = redis.call('time') return t[1] * 1000000 + t[2] > 1764065000123456 and 1 or 0",
     "return redis.call('publish', 'channel', '0')"};
 
-static void scripts_are_answered_alike(void **state)
+TEST_THAT(scripts_are_answered_alike)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         char *script = (char *)(uintptr_t)scripts[i];
         compare(6, (char *[]){"EVAL", script, "1", "n", "one", "2"});
@@ -275,10 +269,9 @@ static void scripts_are_answered_alike(void **state)
     }
 }
 
-static void a_script_is_known_by_what_load_returned(void **state)
+TEST_THAT(a_script_is_known_by_what_load_returned)
 {
     char digest[64];
-    (void)state;
     redisReply *loaded = ask_model(3, (char *[]){"SCRIPT", "LOAD", "return ARGV[1]"});
     assert_int_equal(loaded->type, REDIS_REPLY_STRING);
     snprintf(digest, sizeof digest, "%s", loaded->str);
@@ -311,13 +304,4 @@ static int close_both(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_commands_are_answered_alike),
-        cmocka_unit_test(time_left_is_told_alike),
-        cmocka_unit_test(scripts_are_answered_alike),
-        cmocka_unit_test(a_script_is_known_by_what_load_returned),
-    };
-    return cmocka_run_group_tests(tests, open_both, close_both);
-}
+GROUP_FIXTURE(open_both, close_both);

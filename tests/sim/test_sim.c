@@ -6,15 +6,13 @@
  * (sim_settings_are_of()); SIM_JSON: a file for the sum.
  */
 #include "sim_rounds.h"
+#include "tests.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -64,49 +62,51 @@ static int run_seeds(void **state)
     return 0;
 }
 
-static void no_promise_is_broken(void **state)
+GROUP_FIXTURE(run_seeds, NULL);
+
+TEST_THAT(no_promise_is_broken)
 {
     const struct sim_less as_drawn = {.run = 0};
     const double shrink_s = (double)number("SIM_SHRINK_S", SHRINK_S);
-    (void)state;
     if (sum.broken > 0 && shrink_s > 0)
         sim_tell_shrunk(sum.first_broken, &as_drawn, shrink_s);
     assert_int_equal(sum.broken, 0);
 }
 
-static void equal_seeds_leave_equal_hashes(void **state)
+TEST_THAT(equal_seeds_leave_equal_hashes)
 {
-    (void)state;
     assert_int_equal(sum.differing, 0);
 }
 
-static void without_a_guard_updates_are_lost(void **state)
+TEST_THAT(without_a_guard_updates_are_lost)
 {
     struct sim_shrunk as_it_is;
     struct sim_less claims;
-    (void)state;
     assert_int_equal(sum.canaries_caught, sum.canaries);
     assert_true(sim_less_parse("claims=1", &claims)); /* one at least, whatever seeds were run */
     assert_true(sim_shrink_seed(CANARY, &claims, 0, &as_it_is));
 }
 
-static void each_fault_and_each_rare_state_happened(void **state)
+/* The canary, judged as if its guard claimed anything, is a failing seed. */
+TEST_THAT(a_failing_seed_is_shrunk_and_fails_again)
 {
-    (void)state;
-    if (sum.seeds < ALL_HAPPENS_IN || getenv("SIM_ONLY")) {
-        print_message("not checked: %" PRIu64 " of %d seeds%s\n", sum.seeds, ALL_HAPPENS_IN,
-                      getenv("SIM_ONLY") ? ", of a part of the settings" : "");
-        return;
-    }
-    for (int i = 0; i < SIM_EVENTS; i++)
-        if (sum.events[i] == 0)
-            fail_msg("never happened: %s", sim_event_texts[i]);
+    struct sim_shrunk shrunk, same;
+    struct sim_less begin;
+    assert_true(sim_less_parse("claims=1", &begin));
+    assert_true(sim_shrink_seed(CANARY, &begin, SHRINK_S, &shrunk));
+    struct sim_settings small = {.clients = 6, .deals = 8, .workers = 4};
+    sim_less_apply(&shrunk.less, &small);
+    assert_true(small.clients <= 3 && small.deals <= 2); /* two that overlap, once */
+    char text[SIM_LESS_TEXT_MAX];
+    sim_less_print(&shrunk.less, text);
+    assert_true(sim_less_parse(text, &same.less));
+    assert_memory_equal(&shrunk.less, &same.less, sizeof same.less);
+    assert_true(sim_shrink_seed(CANARY, &same.less, 0, &same)); /* it fails again */
 }
 
-static void a_run_that_goes_round_in_circles_is_ended(void **state)
+TEST_THAT(a_run_that_goes_round_in_circles_is_ended)
 {
     int status;
-    (void)state;
     pid_t pid = fork();
     if (pid == 0) {
         sim_limit_cpu(1);
@@ -119,28 +119,21 @@ static void a_run_that_goes_round_in_circles_is_ended(void **state)
 }
 
 /* tests/sim/plants.py seeks each of them. */
-static void each_mistake_can_still_be_planted(void **state)
+TEST_THAT(each_mistake_can_still_be_planted)
 {
-    (void)state;
     assert_int_equal(system("tests/sim/plants.py --check"), 0);
 }
 
-/* The canary, judged as if its guard claimed anything, is a failing seed. */
-static void a_failing_seed_is_shrunk_and_fails_again(void **state)
+TEST_THAT(each_fault_and_each_rare_state_happened)
 {
-    struct sim_shrunk shrunk, same;
-    struct sim_less begin;
-    (void)state;
-    assert_true(sim_less_parse("claims=1", &begin));
-    assert_true(sim_shrink_seed(CANARY, &begin, SHRINK_S, &shrunk));
-    struct sim_settings small = {.clients = 6, .deals = 8, .workers = 4};
-    sim_less_apply(&shrunk.less, &small);
-    assert_true(small.clients <= 3 && small.deals <= 2); /* two that overlap, once */
-    char text[SIM_LESS_TEXT_MAX];
-    sim_less_print(&shrunk.less, text);
-    assert_true(sim_less_parse(text, &same.less));
-    assert_memory_equal(&shrunk.less, &same.less, sizeof same.less);
-    assert_true(sim_shrink_seed(CANARY, &same.less, 0, &same)); /* it fails again */
+    if (sum.seeds < ALL_HAPPENS_IN || getenv("SIM_ONLY")) {
+        print_message("not checked: %" PRIu64 " of %d seeds%s\n", sum.seeds, ALL_HAPPENS_IN,
+                      getenv("SIM_ONLY") ? ", of a part of the settings" : "");
+        return;
+    }
+    for (int i = 0; i < SIM_EVENTS; i++)
+        if (sum.events[i] == 0)
+            fail_msg("never happened: %s", sim_event_texts[i]);
 }
 
 int main(int argc, char **argv)
@@ -154,16 +147,7 @@ int main(int argc, char **argv)
             return 2;
         _exit(sim_replay(strtoull(seed, NULL, 10), &less, (double)number("SIM_SHRINK_S", 0)));
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_promise_is_broken),
-        cmocka_unit_test(equal_seeds_leave_equal_hashes),
-        cmocka_unit_test(without_a_guard_updates_are_lost),
-        cmocka_unit_test(a_failing_seed_is_shrunk_and_fails_again),
-        cmocka_unit_test(a_run_that_goes_round_in_circles_is_ended),
-        cmocka_unit_test(each_mistake_can_still_be_planted),
-        cmocka_unit_test(each_fault_and_each_rare_state_happened),
-    };
-    int failed = cmocka_run_group_tests(tests, run_seeds, NULL);
+    int failed = tests_run();
     if (sum.broken + sum.differing > 0)
         printf("%" PRIu64 " of %" PRIu64 " seeds failed in %.0f s; the first again: "
                "TEST_SEED=%" PRIu64 " make sim\n",

@@ -1,16 +1,12 @@
 /* Tokens without memory: the service is told, and what was loaded before goes on. */
 #include "scarce.h"
+#include "tests.h"
 #include "tokens.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LINES = 40 }; /* the list grows twice */
 
@@ -33,9 +29,10 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-static void tokens_without_memory_are_not_loaded(void **state)
+GROUP_FIXTURE(write_file, remove_file);
+
+TEST_THAT(tokens_without_memory_are_not_loaded)
 {
-    (void)state;
     const struct tokens_source source = {.file = path, .operator_sha256 = ""};
     char message[TOKENS_MESSAGE_MAX];
     struct tokens *tokens = NULL;
@@ -59,10 +56,4 @@ static void tokens_without_memory_are_not_loaded(void **state)
         assert_int_equal(tokens_count(tokens), LINES);
     }
     tokens_close(tokens);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tokens_without_memory_are_not_loaded)};
-    return cmocka_run_group_tests(tests, write_file, remove_file);
 }

@@ -1,19 +1,16 @@
 /* The tokens of a service: the file, its form and its mode, what is found, and a new file while
  * others ask. */
 #include "process.h"
+#include "tests.h"
 #include "tokens_private.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <nettle/base16.h>
 
 /* SHA-256 of "abc": FIPS 180-2, B.1 */
@@ -67,9 +64,11 @@ static enum tokens_found find(const char *token, struct caller *ret)
     return tokens_find(tokens, token, token != NULL ? strlen(token) : 0, ret);
 }
 
-static void a_token_is_found_by_its_hash(void **state)
+GROUP_FIXTURE(make_file, remove_file);
+TEST_FIXTURE(NULL, close_tokens);
+
+TEST_THAT(a_token_is_found_by_its_hash)
 {
-    (void)state;
     static const char *const files[] = {
         "buyer ann " OF_ABC "\n",
         "# comment\n\n  buyer\tann  " OF_ABC_UPPER " \r\n#\n",
@@ -94,9 +93,8 @@ static void a_token_is_found_by_its_hash(void **state)
 }
 
 /* Not even 128 bits of the hash are enough. */
-static void the_whole_hash_counts(void **state)
+TEST_THAT(the_whole_hash_counts)
 {
-    (void)state;
     struct caller caller;
     write_file("operator olga " LIKE_ABC "\n");
     tokens = open_file(false);
@@ -104,9 +102,8 @@ static void the_whole_hash_counts(void **state)
     assert_int_equal(find("abc", &caller), TOKENS_UNKNOWN);
 }
 
-static void each_of_many_is_found(void **state)
+TEST_THAT(each_of_many_is_found)
 {
-    (void)state;
     enum { MANY = 1024 }; /* the list is exactly full */
     char text[32], hex[BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE) + 1] = "";
     uint8_t hash[SHA256_DIGEST_SIZE];
@@ -134,9 +131,8 @@ static void each_of_many_is_found(void **state)
     }
 }
 
-static void wrong_files_are_refused_by_line(void **state)
+TEST_THAT(wrong_files_are_refused_by_line)
 {
-    (void)state;
     static const struct {
         const char *text, *what;
     } bad[] = {
@@ -168,9 +164,8 @@ static void wrong_files_are_refused_by_line(void **state)
     }
 }
 
-static void long_lines_are_refused(void **state)
+TEST_THAT(long_lines_are_refused)
 {
-    (void)state;
     FILE *file = fopen(path, "we");
     fprintf(file, "# %0300d\n", 0);
     fclose(file);
@@ -179,9 +174,8 @@ static void long_lines_are_refused(void **state)
     assert_non_null(strstr(message, "line too long"));
 }
 
-static void files_that_others_may_open_are_refused(void **state)
+TEST_THAT(files_that_others_may_open_are_refused)
 {
-    (void)state;
     static const mode_t open_modes[] = {0604, 0602, 0644, 0660 | S_IXOTH};
     static const mode_t good_modes[] = {0400, 0600, 0640};
     write_file("buyer ann " OF_ABC "\n");
@@ -200,9 +194,8 @@ static void files_that_others_may_open_are_refused(void **state)
     assert_int_equal(chmod(path, 0600), 0);
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST_THAT(what_is_no_file_is_refused)
 {
-    (void)state;
     static const char *const files[] = {"/nonexistent/tokens", "/tmp", "/dev/null"};
     static const char *const whats[] = {"No such file", "not a regular file", "not a regular file"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -216,9 +209,8 @@ static void what_is_no_file_is_refused(void **state)
 }
 
 /* To open one waits for a writer, and nobody writes: the start of the service would hang. */
-static void a_pipe_is_refused_at_once(void **state)
+TEST_THAT(a_pipe_is_refused_at_once)
 {
-    (void)state;
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     tokens = open_file(false);
@@ -229,9 +221,8 @@ static void a_pipe_is_refused_at_once(void **state)
     assert_int_equal(chmod(path, 0600), 0);
 }
 
-static void the_longest_name_is_taken_and_none_is_not(void **state)
+TEST_THAT(the_longest_name_is_taken_and_none_is_not)
 {
-    (void)state;
     static const char name[] = "0123456789012345678901234567890123456789012345678901234567890123";
     char text[256], *empty[] = {"token", "buyer", ""};
     struct caller caller;
@@ -245,9 +236,8 @@ static void the_longest_name_is_taken_and_none_is_not(void **state)
     assert_int_equal(tokens_make(3, empty), 2);
 }
 
-static void both_names_of_a_shared_token_are_told(void **state)
+TEST_THAT(both_names_of_a_shared_token_are_told)
 {
-    (void)state;
     write_file("buyer ann " OF_ABC "\nbuyer bob " OF_ABC "\n");
     tokens = open_file(false);
     assert_null(tokens);
@@ -255,9 +245,8 @@ static void both_names_of_a_shared_token_are_told(void **state)
     assert_non_null(strstr(message, "bob"));
 }
 
-static void files_are_closed(void **state)
+TEST_THAT(files_are_closed)
 {
-    (void)state;
     const int before = process_count_fds();
     write_file("buyer ann " OF_ABC "\n");
     tokens = open_file(false);
@@ -271,9 +260,8 @@ static void files_are_closed(void **state)
     assert_int_equal(process_count_fds(), before);
 }
 
-static void the_operator_of_the_environment_is_one_more(void **state)
+TEST_THAT(the_operator_of_the_environment_is_one_more)
 {
-    (void)state;
     struct tokens_source source = {.file = "", .operator_sha256 = OF_ABC};
     struct caller caller;
     tokens = tokens_open(&source, message, sizeof message);
@@ -288,9 +276,8 @@ static void the_operator_of_the_environment_is_one_more(void **state)
     assert_non_null(strstr(message, "operator-token-sha256"));
 }
 
-static void without_tokens_an_open_service_looks_at_none(void **state)
+TEST_THAT(without_tokens_an_open_service_looks_at_none)
 {
-    (void)state;
     struct caller caller;
     write_file("# none\n");
     assert_int_equal(find("anything", &caller), TOKENS_OK); /* tokens is NULL */
@@ -312,9 +299,8 @@ static void without_tokens_an_open_service_looks_at_none(void **state)
     assert_int_equal(caller.role, ROLE_BUYER);
 }
 
-static void a_wrong_file_leaves_the_tokens_as_they_were(void **state)
+TEST_THAT(a_wrong_file_leaves_the_tokens_as_they_were)
 {
-    (void)state;
     struct caller caller;
     write_file("buyer ann " OF_ABC "\n");
     tokens = open_file(false);
@@ -344,9 +330,8 @@ static void *ask_on(void *arg)
 }
 
 /* A sanitizer sees a use after free, or a race. */
-static void tokens_may_be_replaced_while_others_ask(void **state)
+TEST_THAT(tokens_may_be_replaced_while_others_ask)
 {
-    (void)state;
     enum { ASKERS = 3, LOADS = 200 };
     pthread_t threads[ASKERS];
     long wrong[ASKERS] = {0};
@@ -365,26 +350,4 @@ static void tokens_may_be_replaced_while_others_ask(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(wrong[i], 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_token_is_found_by_its_hash, close_tokens),
-        cmocka_unit_test_teardown(the_whole_hash_counts, close_tokens),
-        cmocka_unit_test_teardown(each_of_many_is_found, close_tokens),
-        cmocka_unit_test_teardown(wrong_files_are_refused_by_line, close_tokens),
-        cmocka_unit_test_teardown(long_lines_are_refused, close_tokens),
-        cmocka_unit_test_teardown(files_that_others_may_open_are_refused, close_tokens),
-        cmocka_unit_test_teardown(what_is_no_file_is_refused, close_tokens),
-        cmocka_unit_test_teardown(a_pipe_is_refused_at_once, close_tokens),
-        cmocka_unit_test_teardown(the_longest_name_is_taken_and_none_is_not, close_tokens),
-        cmocka_unit_test_teardown(both_names_of_a_shared_token_are_told, close_tokens),
-        cmocka_unit_test_teardown(files_are_closed, close_tokens),
-        cmocka_unit_test_teardown(the_operator_of_the_environment_is_one_more, close_tokens),
-        cmocka_unit_test_teardown(without_tokens_an_open_service_looks_at_none, close_tokens),
-        cmocka_unit_test_teardown(a_wrong_file_leaves_the_tokens_as_they_were, close_tokens),
-        cmocka_unit_test_teardown(tokens_may_be_replaced_while_others_ask, close_tokens),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -3,14 +3,11 @@
 #define DRAFT_H
 
 #include "config_keys.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char path[] = "/tmp/test_config.XXXXXX";
 static struct config_draft draft;

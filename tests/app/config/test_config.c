@@ -11,9 +11,10 @@ static void write_file(const char *text)
     fclose(file);
 }
 
-static void defaults_are_complete(void **state)
+GROUP_FIXTURE(make_file, remove_file);
+
+TEST_THAT(defaults_are_complete)
 {
-    (void)state;
     config_draft_defaults(&draft);
     assert_int_equal(config_draft_finish(&draft, &config), 0);
     assert_string_equal(config.listen, "127.0.0.1:8080");
@@ -26,9 +27,8 @@ static void defaults_are_complete(void **state)
     assert_true(config.workers > 0 && config.queue_max > 0 && config.batch > 0);
 }
 
-static void flag_beats_environment_beats_file_beats_default(void **state)
+TEST_THAT(flag_beats_environment_beats_file_beats_default)
 {
-    (void)state;
     char *environment[] = {"PATH=/bin", "SECKILL_WAIT_MS=2000", "SECKILL_LEASE_MS=2000",
                            "SECKILL_DB_SHARED=on", NULL};
     write_file("# comment\n\n  wait-ms=1000 \nlease-ms = 1000\n\tbatch = 7\r\n");
@@ -44,9 +44,8 @@ static void flag_beats_environment_beats_file_beats_default(void **state)
     assert_true(config.db_shared);
 }
 
-static void bad_files_are_refused_by_name_and_line(void **state)
+TEST_THAT(bad_files_are_refused_by_name_and_line)
 {
-    (void)state;
     static const struct {
         const char *text, *line, *why;
     } bad[] = {{"batch = 1\nbacth = 2\n", ":2:", "unknown key \"bacth\""},
@@ -67,9 +66,8 @@ static void bad_files_are_refused_by_name_and_line(void **state)
     assert_non_null(strstr(draft.message, "/nonexistent/x"));
 }
 
-static void unknown_environment_is_refused(void **state)
+TEST_THAT(unknown_environment_is_refused)
 {
-    (void)state;
     char *environment[] = {"SECKILL_WAITMS=1", NULL};
     config_draft_defaults(&draft);
     assert_int_equal(config_draft_environment(&draft, environment), -1);
@@ -77,9 +75,8 @@ static void unknown_environment_is_refused(void **state)
 }
 
 /* The entry ends at its NUL; the memory behind it belongs to another entry. */
-static void environment_without_a_value_is_refused(void **state)
+TEST_THAT(environment_without_a_value_is_refused)
 {
-    (void)state;
     char *entry = strdup("SECKILL_LISTEN"), *environment[] = {entry, NULL};
     config_draft_defaults(&draft);
     assert_int_equal(config_draft_environment(&draft, environment), -1);
@@ -87,9 +84,8 @@ static void environment_without_a_value_is_refused(void **state)
     free(entry);
 }
 
-static void values_out_of_range_are_refused(void **state)
+TEST_THAT(values_out_of_range_are_refused)
 {
-    (void)state;
     static const struct {
         const char *name, *value;
     } bad[] = {{"wait-ms", "-1"},
@@ -124,9 +120,8 @@ static void values_out_of_range_are_refused(void **state)
     }
 }
 
-static void lessons_see_each_lock_unless_they_ask_for_turns(void **state)
+TEST_THAT(lessons_see_each_lock_unless_they_ask_for_turns)
 {
-    (void)state;
     config_draft_defaults(&draft);
     assert_int_equal(config_draft_finish(&draft, &config), 0);
     assert_int_equal(config.lane_turns, 8);
@@ -138,9 +133,8 @@ static void lessons_see_each_lock_unless_they_ask_for_turns(void **state)
     assert_int_equal(config.lane_turns, 8);
 }
 
-static void what_is_printed_can_be_read_again(void **state)
+TEST_THAT(what_is_printed_can_be_read_again)
 {
-    (void)state;
     config_draft_defaults(&draft);
     set("wait-ms", "1234");
     set("lanes", "off");
@@ -167,9 +161,8 @@ static bool checks(const char *db, const char *guard)
     return good;
 }
 
-static void check_looks_at_the_stores_folder_and_the_guard(void **state)
+TEST_THAT(check_looks_at_the_stores_folder_and_the_guard)
 {
-    (void)state;
     char db[128];
     assert_true(checks("sqlite:new-file.db", "redis-token"));
     assert_true(checks("sqlite:/tmp/new-file.db", "none"));
@@ -208,9 +201,8 @@ static int status_of(char *const *argv)
     return WEXITSTATUS(status);
 }
 
-static void command_lines_end_as_promised(void **state)
+TEST_THAT(command_lines_end_as_promised)
 {
-    (void)state;
     char *good[] = {"seckilld", "--wait-ms", "77", "--lanes=off", "--lab", NULL};
     char *check[] = {"seckilld", "--check", NULL};
     char *print[] = {"seckilld", "--print-config", NULL};
@@ -241,21 +233,4 @@ static void command_lines_end_as_promised(void **state)
     assert_int_equal(status_of(range), 2);
     assert_int_equal(status_of(file), 2);
     assert_int_equal(status_of(folder), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_complete),
-        cmocka_unit_test(flag_beats_environment_beats_file_beats_default),
-        cmocka_unit_test(bad_files_are_refused_by_name_and_line),
-        cmocka_unit_test(unknown_environment_is_refused),
-        cmocka_unit_test(environment_without_a_value_is_refused),
-        cmocka_unit_test(values_out_of_range_are_refused),
-        cmocka_unit_test(lessons_see_each_lock_unless_they_ask_for_turns),
-        cmocka_unit_test(what_is_printed_can_be_read_again),
-        cmocka_unit_test(check_looks_at_the_stores_folder_and_the_guard),
-        cmocka_unit_test(command_lines_end_as_promised),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

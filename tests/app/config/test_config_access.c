@@ -9,9 +9,10 @@ static void refused_for(const char *what)
         fail_msg("%s: not about %s", draft.message, what);
 }
 
-static void loopback_is_open_unless_there_are_tokens(void **state)
+GROUP_FIXTURE(make_file, remove_file);
+
+TEST_THAT(loopback_is_open_unless_there_are_tokens)
 {
-    (void)state;
     static const char *const loopback[] = {"127.0.0.1:0", "127.9.9.9:1", "[::1]:8080",
                                            "localhost:8080"};
     static const char *const tokens[] = {"tokens", "operator-token-sha256"};
@@ -35,9 +36,8 @@ static void loopback_is_open_unless_there_are_tokens(void **state)
     }
 }
 
-static void other_addresses_need_tokens_and_are_never_open(void **state)
+TEST_THAT(other_addresses_need_tokens_and_are_never_open)
 {
-    (void)state;
     static const char *const others[] = {"0.0.0.0:8080", "[::]:8080", "192.0.2.1:80"};
     static const char *const lessons[] = {"open", "lab", "demo"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -56,9 +56,8 @@ static void other_addresses_need_tokens_and_are_never_open(void **state)
 }
 
 /* loadgen's token may stand in the environment that both programs see. */
-static void the_token_of_clients_is_no_setting(void **state)
+TEST_THAT(the_token_of_clients_is_no_setting)
 {
-    (void)state;
     char of_clients[] = "SECKILL_TOKEN=secret", unknown[] = "SECKILL_TOKENX=1";
     char *good[] = {of_clients, NULL}, *bad[] = {unknown, NULL};
     config_draft_defaults(&draft);
@@ -66,9 +65,8 @@ static void the_token_of_clients_is_no_setting(void **state)
     assert_int_equal(config_draft_environment(&draft, bad), -1);
 }
 
-static void passwords_are_not_shown(void **state)
+TEST_THAT(passwords_are_not_shown)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"sqlite:a@b:c.db", "sqlite:a@b:c.db"},
         {"redis://127.0.0.1:6379,redis://h:1/0", "redis://127.0.0.1:6379,redis://h:1/0"},
@@ -112,15 +110,4 @@ static void passwords_are_not_shown(void **state)
     assert_null(strstr(text, "secret"));
     config_mask(rows[6][0], shown, 18);
     assert_string_equal(shown, "postgres://me:***");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loopback_is_open_unless_there_are_tokens),
-        cmocka_unit_test(other_addresses_need_tokens_and_are_never_open),
-        cmocka_unit_test(the_token_of_clients_is_no_setting),
-        cmocka_unit_test(passwords_are_not_shown),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -3,11 +3,10 @@
 #define DAEMON_H
 
 #include "raw_http.h"
+#include "tests.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { ARGS_MAX = 16, TEXT_MAX = 4096 };
 

@@ -6,20 +6,17 @@
 #include "http_fixture.h"
 #include "http_internal.h"
 #include "process.h"
+#include "tests.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct fixture fixture;
 static sem_t may_turn;

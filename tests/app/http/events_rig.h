@@ -8,13 +8,10 @@
 #include "point.h"
 #include "process.h"
 #include "sse.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct fixture fixture;
 

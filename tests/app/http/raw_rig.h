@@ -4,11 +4,7 @@
 
 #include "http_fixture.h"
 #include "http_framing.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define GET  "GET /livez HTTP/1.1\r\n"
 #define HOST "Host: t\r\n"

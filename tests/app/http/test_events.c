@@ -1,15 +1,11 @@
 /* Events of operations are recorded and counted; nothing sends them here. */
 #include "events.h"
 #include "point.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const items[] = {"x", "x", "y", "x"};
 enum { OPS = sizeof items / sizeof items[0], ROUNDS = 2 * EVENTS_OPS_BURST / OPS };
@@ -37,9 +33,10 @@ static int listen_now(void **state)
     return 0;
 }
 
-static void a_batch_is_noted_and_counted_each_under_its_own_item(void **state)
+TEST_FIXTURE(listen_now, NULL);
+
+TEST_THAT(a_batch_is_noted_and_counted_each_under_its_own_item)
 {
-    (void)state;
     struct op ops[OPS], *batch[OPS];
     const struct event *list;
     uint64_t lost, unnoted;
@@ -57,9 +54,8 @@ static void a_batch_is_noted_and_counted_each_under_its_own_item(void **state)
 }
 
 /* Runs after the test above and continues its counts. */
-static void all_are_counted_also_those_that_are_not_noted(void **state)
+TEST_THAT(all_are_counted_also_those_that_are_not_noted)
 {
-    (void)state;
     struct op ops[OPS], *batch[OPS];
     const struct event *list;
     uint64_t lost, unnoted;
@@ -81,9 +77,8 @@ static void all_are_counted_also_those_that_are_not_noted(void **state)
     assert_int_equal(counts[0].accepted + counts[1].accepted, (ROUNDS + 1) * OPS);
 }
 
-static void sums_stay_at_the_limit(void **state)
+TEST_THAT(sums_stay_at_the_limit)
 {
-    (void)state;
     static const struct {
         int64_t amount;
         int kind;
@@ -106,9 +101,8 @@ static void sums_stay_at_the_limit(void **state)
 }
 
 /* What was sold less what came: first value less this sum is what should be left. */
-static void a_stock_change_is_counted_with_the_orders_of_its_item(void **state)
+TEST_THAT(a_stock_change_is_counted_with_the_orders_of_its_item)
 {
-    (void)state;
     static const struct {
         enum op_kind kind;
         int64_t amount, sum;
@@ -123,15 +117,4 @@ static void a_stock_change_is_counted_with_the_orders_of_its_item(void **state)
         assert_string_equal(counts[0].resource, "item:restocked");
         assert_int_equal(counts[0].amount, steps[i].sum);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_batch_is_noted_and_counted_each_under_its_own_item, listen_now),
-        cmocka_unit_test_setup(all_are_counted_also_those_that_are_not_noted, listen_now),
-        cmocka_unit_test_setup(sums_stay_at_the_limit, listen_now),
-        cmocka_unit_test_setup(a_stock_change_is_counted_with_the_orders_of_its_item, listen_now),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Connections that cannot be accepted at once: too many, or no file descriptor is left. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { CONNECTIONS = 3, BEYOND = CONNECTIONS + 32 /* accepted at most */, NOT_YET_MS = 300 };
 
@@ -62,10 +59,35 @@ static int connect_and_ask(const char *from, const char *path)
     return fd;
 }
 
-/* When all connections are taken, the one that was idle longest gives way. */
-static void an_idle_connection_gives_way(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+/* Runs first, while no socket is closing. The test's socket uses the last descriptor; the service
+ * is in the same process. */
+TEST_THAT(without_a_descriptor_it_is_tried_again)
 {
-    (void)state;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                        .sin_port = htons((uint16_t)fixture.port)};
+    struct rlimit before, none;
+    assert_true(fd >= 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)fd + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int connected = connect(fd, (const struct sockaddr *)&address, sizeof(address));
+    fixture_send(fd, "GET", "/livez", NULL);
+    int early = status_within(fd, NOT_YET_MS);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(connected, 0);
+    assert_int_equal(early, -1);
+    assert_int_equal(status_within(fd, RAW_WAIT_MS), 200);
+    close(fd);
+}
+
+/* When all connections are taken, the one that was idle longest gives way. */
+TEST_THAT(an_idle_connection_gives_way)
+{
     int fds[CONNECTIONS + 2];
     for (int i = 0; i < CONNECTIONS + 2; i++) {
         fds[i] = raw_connect(fixture.port);
@@ -86,9 +108,8 @@ static void an_idle_connection_gives_way(void **state)
 }
 
 /* So does a request that does not arrive, of a second's age. */
-static void a_dripping_request_gives_way(void **state)
+TEST_THAT(a_dripping_request_gives_way)
 {
-    (void)state;
     struct raw_reply reply;
     char header[64];
     int slow[CONNECTIONS + 1];
@@ -123,9 +144,8 @@ static bool is_past(void *until_ms)
 }
 
 /* A client that has sent nothing loses less than one that may be about to ask again. */
-static void a_silent_connection_gives_way_before_an_idle_one(void **state)
+TEST_THAT(a_silent_connection_gives_way_before_an_idle_one)
 {
-    (void)state;
     int silent[CONNECTIONS];
     for (int i = 0; i < CONNECTIONS; i++)
         silent[i] = raw_connect(fixture.port);
@@ -153,9 +173,8 @@ static bool all_held(void *arg)
 
 /* Requests that wait for the service do not. A few more are let in, then others wait, but for
  * questions for liveness. */
-static void waiting_requests_keep_their_connections(void **state)
+TEST_THAT(waiting_requests_keep_their_connections)
 {
-    (void)state;
     int fds[BEYOND], held = BEYOND;
     stub_mode(fixture.service, STUB_HOLD);
     for (int i = 0; i < BEYOND; i++) {
@@ -198,9 +217,10 @@ static int start_per_address(void **state)
     return 0;
 }
 
-static void an_address_has_so_many_and_others_do_not_feel_it(void **state)
+TEST_GROUP("per_address", start_per_address, fixture_tear_down);
+
+TEST_THAT(an_address_has_so_many_and_others_do_not_feel_it)
 {
-    (void)state;
     int fds[CONNECTIONS], more;
     for (int i = 0; i < CONNECTIONS; i++) {
         fds[i] = connect_and_ask("127.0.0.2", "/livez");
@@ -220,44 +240,4 @@ static void an_address_has_so_many_and_others_do_not_feel_it(void **state)
     assert_true(wait_until(is_let_in, "127.0.0.2", RAW_WAIT_MS));
     for (int i = 1; i < CONNECTIONS; i++)
         close(fds[i]);
-}
-
-/* The test's socket uses the last descriptor; the service is in the same process. */
-static void without_a_descriptor_it_is_tried_again(void **state)
-{
-    (void)state;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                        .sin_port = htons((uint16_t)fixture.port)};
-    struct rlimit before, none;
-    assert_true(fd >= 0);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = before;
-    none.rlim_cur = (rlim_t)fd + 1;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int connected = connect(fd, (const struct sockaddr *)&address, sizeof(address));
-    fixture_send(fd, "GET", "/livez", NULL);
-    int early = status_within(fd, NOT_YET_MS);
-    setrlimit(RLIMIT_NOFILE, &before);
-    assert_int_equal(connected, 0);
-    assert_int_equal(early, -1);
-    assert_int_equal(status_within(fd, RAW_WAIT_MS), 200);
-    close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* first: no socket is closing */
-        cmocka_unit_test(an_idle_connection_gives_way),
-        cmocka_unit_test(a_dripping_request_gives_way),
-        cmocka_unit_test(a_silent_connection_gives_way_before_an_idle_one),
-        cmocka_unit_test(waiting_requests_keep_their_connections),
-    };
-    const struct CMUnitTest per_address[] = {
-        cmocka_unit_test(an_address_has_so_many_and_others_do_not_feel_it),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down) +
-           cmocka_run_group_tests(per_address, start_per_address, fixture_tear_down);
 }

@@ -2,16 +2,13 @@
  * shortened for the test. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum {
     READ_MS = 600,
@@ -59,9 +56,10 @@ static int drip(int fd, const char *text, struct raw_reply *reply)
     return raw_read(fd, 0, RAW_WAIT_MS, reply);
 }
 
-static void dripped_heads_are_408(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(dripped_heads_are_408)
 {
-    (void)state;
     const int64_t began_ms = test_now_ms();
     int fd = raw_connect(fixture.port);
     struct raw_reply reply;
@@ -77,9 +75,8 @@ static void dripped_heads_are_408(void **state)
     close(fd);
 }
 
-static void dripped_bodies_are_408(void **state)
+TEST_THAT(dripped_bodies_are_408)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     const int64_t began_ms = test_now_ms();
     raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nIdempotency-Key: k\r\n"
@@ -93,9 +90,8 @@ static void dripped_bodies_are_408(void **state)
     close(fd);
 }
 
-static void silent_connections_are_shut(void **state)
+TEST_THAT(silent_connections_are_shut)
 {
-    (void)state;
     const int64_t began_ms = test_now_ms();
     int fd = raw_connect(fixture.port);
     assert_true(raw_closed(fd, RAW_WAIT_MS));
@@ -103,9 +99,8 @@ static void silent_connections_are_shut(void **state)
     close(fd);
 }
 
-static void idle_kept_connections_are_shut(void **state)
+TEST_THAT(idle_kept_connections_are_shut)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     struct raw_reply reply;
     fixture_send(fd, "GET", "/livez", NULL);
@@ -118,9 +113,8 @@ static void idle_kept_connections_are_shut(void **state)
 }
 
 /* A later request has a new deadline, although the connection is older. */
-static void each_request_has_its_own_deadline(void **state)
+TEST_THAT(each_request_has_its_own_deadline)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     const int64_t began_ms = test_now_ms();
     for (int i = 0; i < 4; i++) {
@@ -136,9 +130,8 @@ static void each_request_has_its_own_deadline(void **state)
     close(fd);
 }
 
-static void clients_that_do_not_read_are_shut(void **state)
+TEST_THAT(clients_that_do_not_read_are_shut)
 {
-    (void)state;
     const long before = fixture_metric(&fixture, "seckill_http_timeouts_total");
     int fd = raw_connect(fixture.port);
     const int small = 4096;
@@ -163,9 +156,8 @@ static void let_all_end(void)
     assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
 }
 
-static void operations_that_take_too_long_are_answered_503(void **state)
+TEST_THAT(operations_that_take_too_long_are_answered_503)
 {
-    (void)state;
     stub_mode(fixture.service, STUB_HOLD);
     int fd = raw_connect(fixture.port);
     const int64_t began_ms = test_now_ms();
@@ -189,9 +181,8 @@ static void operations_that_take_too_long_are_answered_503(void **state)
 }
 
 /* Each write may still happen after the timeout. */
-static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
+TEST_THAT(of_a_write_that_takes_too_long_the_outcome_is_unknown)
 {
-    (void)state;
     static const struct {
         const char *method, *path, *body;
     } writes[] = {{"POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}"},
@@ -212,9 +203,8 @@ static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
     let_all_end();
 }
 
-static void an_audit_may_take_longer_than_an_order(void **state)
+TEST_THAT(an_audit_may_take_longer_than_an_order)
 {
-    (void)state;
     stub_mode(fixture.service, STUB_HOLD);
     int fd = raw_connect(fixture.port);
     const int64_t began_ms = test_now_ms();
@@ -228,9 +218,8 @@ static void an_audit_may_take_longer_than_an_order(void **state)
     let_all_end();
 }
 
-static void clients_that_vanish_while_waiting_cost_nothing(void **state)
+TEST_THAT(clients_that_vanish_while_waiting_cost_nothing)
 {
-    (void)state;
     enum { CLIENTS = 20 };
     stub_mode(fixture.service, STUB_HOLD);
     const long before = stub_submitted(fixture.service);
@@ -247,21 +236,4 @@ static void clients_that_vanish_while_waiting_cost_nothing(void **state)
     struct raw_reply reply;
     assert_int_equal(fixture_call(&fixture, "GET", "/v1/items/1", "", "", &reply), 200);
     raw_free(&reply);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dripped_heads_are_408),
-        cmocka_unit_test(dripped_bodies_are_408),
-        cmocka_unit_test(silent_connections_are_shut),
-        cmocka_unit_test(idle_kept_connections_are_shut),
-        cmocka_unit_test(each_request_has_its_own_deadline),
-        cmocka_unit_test(clients_that_do_not_read_are_shut),
-        cmocka_unit_test(operations_that_take_too_long_are_answered_503),
-        cmocka_unit_test(of_a_write_that_takes_too_long_the_outcome_is_unknown),
-        cmocka_unit_test(an_audit_may_take_longer_than_an_order),
-        cmocka_unit_test(clients_that_vanish_while_waiting_cost_nothing),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

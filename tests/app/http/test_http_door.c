@@ -38,9 +38,10 @@ static void last_is_not_least(const char *path, const char *from)
     close(waker);
 }
 
-static void a_question_for_liveness_overtakes_connections_that_wait(void **state)
+TEST_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(a_question_for_liveness_overtakes_connections_that_wait)
 {
-    (void)state;
     last_is_not_least("/livez", "127.0.0.1");
 }
 
@@ -64,27 +65,23 @@ static void half_overtakes_nothing(const char *half)
     close(waker);
 }
 
-static void a_question_for_liveness_without_its_end_overtakes_nothing(void **state)
+TEST_THAT(a_question_for_liveness_without_its_end_overtakes_nothing)
 {
-    (void)state;
     half_overtakes_nothing("GET /livez HTTP/1.1\r\nHost: t\r\n");
 }
 
-static void a_question_for_liveness_without_its_body_overtakes_nothing(void **state)
+TEST_THAT(a_question_for_liveness_without_its_body_overtakes_nothing)
 {
-    (void)state;
     half_overtakes_nothing("GET /livez HTTP/1.1\r\nHost: t\r\ncontent-Length: 1\r\n\r\n");
 }
 
-static void a_question_for_liveness_without_its_chunks_overtakes_nothing(void **state)
+TEST_THAT(a_question_for_liveness_without_its_chunks_overtakes_nothing)
 {
-    (void)state;
     half_overtakes_nothing("GET /readyz HTTP/1.1\r\nHost: t\r\nTransfer-encoding: chunked\r\n\r\n");
 }
 
-static void an_address_waits_for_its_own_connections_only(void **state)
+TEST_THAT(an_address_waits_for_its_own_connections_only)
 {
-    (void)state;
     last_is_not_least("/openapi.json", "127.0.0.2");
 }
 
@@ -95,9 +92,8 @@ static bool one_is_open(void *arg)
 }
 
 /* The last one has ended its sending side only, and reads its answer. */
-static void clients_that_have_left_cost_little_and_are_not_served(void **state)
+TEST_THAT(clients_that_have_left_cost_little_and_are_not_served)
 {
-    (void)state;
     const int waker = stop_the_loop();
     for (int i = 0; i < OTHERS; i++) {
         const int fd = raw_connect(fixture.port);
@@ -113,23 +109,4 @@ static void clients_that_have_left_cost_little_and_are_not_served(void **state)
     assert_int_equal(stub_submitted(fixture.service), 0);
     assert_int_equal(fixture_metric(&fixture, "seckill_http_abandoned_total"), OTHERS);
     close(waker);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_question_for_liveness_overtakes_connections_that_wait,
-                                        start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_question_for_liveness_without_its_end_overtakes_nothing,
-                                        start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_question_for_liveness_without_its_body_overtakes_nothing,
-                                        start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_question_for_liveness_without_its_chunks_overtakes_nothing, start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(an_address_waits_for_its_own_connections_only, start,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(clients_that_have_left_cost_little_and_are_not_served,
-                                        start, fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

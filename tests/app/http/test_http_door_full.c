@@ -55,9 +55,8 @@ static void turned_away(int fd, const char *why)
 }
 
 /* More of them than the door has room for: none of them holds up a client that asks something. */
-static void silent_clients_beyond_the_room_at_the_door_give_way(void **state)
+TEST_THAT_WITH(silent_clients_beyond_the_room_at_the_door_give_way, start_small, fixture_tear_down)
 {
-    (void)state;
     static int silent[MANY];
     const int waker = stop_the_loop(); /* so that none has been silent for a second */
     for (int i = 0; i < MANY; i++) {
@@ -93,9 +92,8 @@ static void is_alive(void)
 }
 
 /* The lines are full. The last of the longest gives way, so other addresses keep their places. */
-static void lines_that_are_full_hold_up_no_question_for_liveness(void **state)
+TEST_THAT_WITH(lines_that_are_full_hold_up_no_question_for_liveness, start_small, fixture_tear_down)
 {
-    (void)state;
     static int fds[MANY];
     long n = MANY + 1 - ALL;
     const int first = stop_the_loop();
@@ -140,9 +138,8 @@ static void lines_that_are_full_hold_up_no_question_for_liveness(void **state)
             close(fds[i]);
 }
 
-static void what_waits_at_the_door_for_too_long_is_answered(void **state)
+TEST_THAT_WITH(what_waits_at_the_door_for_too_long_is_answered, start_impatient, fixture_tear_down)
 {
-    (void)state;
     static const char began[] = "HTTP/1.1 200";
     int streams[TAKEN + BEYOND];
     char head[sizeof(began) - 1];
@@ -163,9 +160,8 @@ static void what_waits_at_the_door_for_too_long_is_answered(void **state)
 }
 
 /* The silent client comes later, and its time is over when that of the other would be. */
-static void time_at_the_door_is_not_that_of_the_request(void **state)
+TEST_THAT_WITH(time_at_the_door_is_not_that_of_the_request, start_fast, fixture_tear_down)
 {
-    (void)state;
     static char body[LONG_BODY + 1];
     int others[TAKEN + BEYOND];
     for (int i = 0; i < TAKEN + BEYOND; i++) {
@@ -194,9 +190,8 @@ static bool three_at_the_door(void *arg)
 }
 
 /* When all connections are taken, a silent client waits at the door, and is heard there. */
-static void a_client_that_was_silent_at_the_door_is_heard(void **state)
+TEST_THAT_WITH(a_client_that_was_silent_at_the_door_is_heard, start_small, fixture_tear_down)
 {
-    (void)state;
     int taken[3], silent[3];
     for (int i = 0; i < 3; i++) {
         taken[i] = raw_connect(fixture.port);
@@ -214,21 +209,4 @@ static void a_client_that_was_silent_at_the_door_is_heard(void **state)
     stub_release(fixture.service);
     for (int i = 0; i < 3; i++)
         answered(taken[i], 200);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(silent_clients_beyond_the_room_at_the_door_give_way,
-                                        start_small, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(lines_that_are_full_hold_up_no_question_for_liveness,
-                                        start_small, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(what_waits_at_the_door_for_too_long_is_answered,
-                                        start_impatient, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(time_at_the_door_is_not_that_of_the_request, start_fast,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_client_that_was_silent_at_the_door_is_heard, start_small,
-                                        fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

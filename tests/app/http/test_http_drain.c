@@ -1,15 +1,12 @@
 /* Shutdown of the HTTP side: accepted requests are answered, and nothing else delays it. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { DRAIN_MS = 20000 };
 
@@ -38,9 +35,10 @@ static bool one_held(void *arg)
     return stub_held(fixture.service) == 1;
 }
 
-static void accepted_operations_are_answered_idle_connections_closed(void **state)
+TEST_FIXTURE(start, NULL);
+
+TEST_THAT(accepted_operations_are_answered_idle_connections_closed)
 {
-    (void)state;
     struct raw_reply reply;
     char header[64];
     stub_mode(fixture.service, STUB_HOLD);
@@ -78,18 +76,16 @@ static void accepted_operations_are_answered_idle_connections_closed(void **stat
     fixture_stop(&fixture);
 }
 
-static void draining_without_connections_ends_at_once(void **state)
+TEST_THAT(draining_without_connections_ends_at_once)
 {
-    (void)state;
     http_drain(fixture.http);
     assert_true(http_drained(fixture.http, DRAIN_MS));
     fixture_stop(&fixture);
 }
 
 /* Shutdown does not wait for ever for the service; the open requests are answered so. */
-static void stop_answers_what_the_service_has_not(void **state)
+TEST_THAT(stop_answers_what_the_service_has_not)
 {
-    (void)state;
     stub_mode(fixture.service, STUB_HOLD);
     int fd = raw_connect(fixture.port);
     fixture_send(fd, "POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}");
@@ -102,14 +98,4 @@ static void stop_answers_what_the_service_has_not(void **state)
     close(fd);
     service_close(fixture.service); /* calls done() of the held operation */
     http_free(fixture.http);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(accepted_operations_are_answered_idle_connections_closed, start),
-        cmocka_unit_test_setup(draining_without_connections_ends_at_once, start),
-        cmocka_unit_test_setup(stop_answers_what_the_service_has_not, start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,17 @@ static int64_t number_of(json_t *event, const char *name)
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-/* Runs first, before any test has listened. */
-static void without_listeners_nothing_is_noted(void **state)
+static int start_with_keys(void **state)
 {
-    (void)state;
+    *state = &fixture;
+    return start(state);
+}
+
+TEST_FIXTURE(start, fixture_tear_down);
+
+/* Runs first, before any test has listened. */
+TEST_THAT(without_listeners_nothing_is_noted)
+{
     struct op op;
     assert_false(events_wanted(now_us()));
     pass_all(order(&op, "quiet", "k"), 5);
@@ -30,9 +37,9 @@ static void without_listeners_nothing_is_noted(void **state)
     sse_close(&sse);
 }
 
-static void points_come_in_the_order_in_which_they_were_passed(void **state)
+TEST_THAT_WITH(points_come_in_the_order_in_which_they_were_passed, start_with_keys,
+               fixture_tear_down)
 {
-    (void)state;
     static const char *const names[] = {"submitted", "waiting", "acquired",  "read",
                                         "decided",   "checked", "committed", "released"};
     struct sse sse;
@@ -60,9 +67,8 @@ static void points_come_in_the_order_in_which_they_were_passed(void **state)
 }
 
 /* Anyone who knows a key can read its answer, or use the key first. */
-static void idempotency_keys_are_for_lessons_only(void **state)
+TEST_THAT(idempotency_keys_are_for_lessons_only)
 {
-    (void)state;
     struct sse sse;
     struct op ops[2];
     listen_to(&sse, "/v1/events", NULL);
@@ -80,9 +86,8 @@ static void idempotency_keys_are_for_lessons_only(void **state)
     sse_close(&sse);
 }
 
-static void a_moment_is_one_message(void **state)
+TEST_THAT(a_moment_is_one_message)
 {
-    (void)state;
     enum { OPS = 40 };
     struct sse sse;
     struct op op;
@@ -94,9 +99,8 @@ static void a_moment_is_one_message(void **state)
     sse_close(&sse);
 }
 
-static void who_comes_back_with_the_last_id_misses_nothing(void **state)
+TEST_THAT_WITH(who_comes_back_with_the_last_id_misses_nothing, start_with_keys, fixture_tear_down)
 {
-    (void)state;
     struct sse sse;
     struct op op;
     char id[64];
@@ -130,9 +134,8 @@ static void who_comes_back_with_the_last_id_misses_nothing(void **state)
     sse_close(&sse);
 }
 
-static void only_the_resource_asked_for_is_sent(void **state)
+TEST_THAT(only_the_resource_asked_for_is_sent)
 {
-    (void)state;
     struct sse sse;
     struct op op;
     listen_to(&sse, "/v1/events?resource=item:b", NULL);
@@ -149,9 +152,8 @@ static void only_the_resource_asked_for_is_sent(void **state)
     raw_free(&reply);
 }
 
-static void the_counters_say_what_became_of_the_operations(void **state)
+TEST_THAT(the_counters_say_what_became_of_the_operations)
 {
-    (void)state;
     struct sse sse;
     struct op op = {.kind = OP_PUT_ITEM, .id = "counted", .amount = 2};
     listen_to(&sse, "/v1/events?resource=item:counted", NULL);
@@ -182,9 +184,8 @@ static void the_counters_say_what_became_of_the_operations(void **state)
 }
 
 /* A large cookie, which libmicrohttpd copies, leaves less room for the answer than they need. */
-static void counters_of_many_resources_are_each_sent_once(void **state)
+TEST_THAT(counters_of_many_resources_are_each_sent_once)
 {
-    (void)state;
     struct sse sse;
     struct op op;
     char id[DB_ID_MAX + 1];
@@ -209,22 +210,4 @@ static void counters_of_many_resources_are_each_sent_once(void **state)
         assert_int_equal(sse_count(&sse, told), 1);
     }
     sse_close(&sse);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
-#define LESSON(name)                                                                               \
-    cmocka_unit_test_prestate_setup_teardown(name, start, fixture_tear_down, "with keys")
-    const struct CMUnitTest tests[] = {
-        CASE(without_listeners_nothing_is_noted),
-        LESSON(points_come_in_the_order_in_which_they_were_passed),
-        CASE(idempotency_keys_are_for_lessons_only),
-        CASE(a_moment_is_one_message),
-        LESSON(who_comes_back_with_the_last_id_misses_nothing),
-        CASE(only_the_resource_asked_for_is_sent),
-        CASE(the_counters_say_what_became_of_the_operations),
-        CASE(counters_of_many_resources_are_each_sent_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
 #include "http_fixture.h"
 #include "answer.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define JSON "Content-Type: application/json\r\n"
 
@@ -86,10 +83,11 @@ static bool is_called(void *arg)
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-static void a_route_is_answered_in_place(void **state)
+TEST_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(a_route_is_answered_in_place)
 {
     char expected[128];
-    (void)state;
     assert_int_equal(call("POST", "/extra/a%3Ab?x=y", JSON, "hi"), 201);
     snprintf(expected, sizeof expected, "{\"at\":\"a:b\",\"body\":\"hi\",\"url\":\"%s\"}",
              http_url(fixture.http));
@@ -102,10 +100,9 @@ static void a_route_is_answered_in_place(void **state)
     assert_true(wait_until(is_called, &ticks, RAW_WAIT_MS));
 }
 
-static void a_question_goes_to_the_service(void **state)
+TEST_THAT(a_question_goes_to_the_service)
 {
     struct op op;
-    (void)state;
     assert_int_equal(call("GET", "/extra/item:1", "", ""), 200);
     raw_free(&reply);
     stub_last(fixture.service, &op);
@@ -113,9 +110,8 @@ static void a_question_goes_to_the_service(void **state)
     assert_string_equal(op.resource, "item:1");
 }
 
-static void another_method_is_405_and_told_which_would_do(void **state)
+TEST_THAT(another_method_is_405_and_told_which_would_do)
 {
-    (void)state;
     assert_int_equal(call("DELETE", "/extra/1", "", ""), 405);
     assert_non_null(strstr(reply.head, "Allow: POST, GET, HEAD"));
     raw_free(&reply);
@@ -123,9 +119,8 @@ static void another_method_is_405_and_told_which_would_do(void **state)
 }
 
 /* A browser sends text/plain for any site's page, but application/json only for ours. */
-static void a_post_of_another_type_is_415(void **state)
+TEST_THAT(a_post_of_another_type_is_415)
 {
-    (void)state;
     assert_int_equal(call("POST", "/extra", "Content-Type: text/plain\r\n", "hi"), 415);
     raw_free(&reply);
     assert_int_equal(call("POST", "/extra", "", ""), 415);
@@ -133,35 +128,17 @@ static void a_post_of_another_type_is_415(void **state)
     assert_int_equal(atomic_load(&calls), 0);
 }
 
-static void its_end_is_called_when_the_service_drains(void **state)
+TEST_THAT(its_end_is_called_when_the_service_drains)
 {
-    (void)state;
     http_drain(fixture.http);
     assert_true(wait_until(is_called, &ends, RAW_WAIT_MS));
     assert_true(http_drained(fixture.http, RAW_WAIT_MS));
 }
 
-static void without_the_table_there_is_no_such_route(void **state)
+TEST_THAT_WITH(without_the_table_there_is_no_such_route, start_without, fixture_tear_down)
 {
-    (void)state;
     assert_int_equal(call("POST", "/extra", JSON, ""), 404);
     raw_free(&reply);
     assert_int_equal(call("GET", "/extra/1", "", ""), 404);
     raw_free(&reply);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_route_is_answered_in_place),
-        CLAIM(a_question_goes_to_the_service),
-        CLAIM(another_method_is_405_and_told_which_would_do),
-        CLAIM(a_post_of_another_type_is_415),
-        CLAIM(its_end_is_called_when_the_service_drains),
-        cmocka_unit_test_setup_teardown(without_the_table_there_is_no_such_route, start_without,
-                                        fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,10 +36,11 @@ static void refused(const char *bytes, size_t n)
 
 #define REFUSED(bytes) refused((bytes), sizeof(bytes) - 1)
 
+GROUP_FIXTURE(start, fixture_tear_down);
+
 /* Holds for any position that libmicrohttpd takes for the version. */
-static void request_line_without_room_for_its_version_is_refused(void **state)
+TEST_THAT(request_line_without_room_for_its_version_is_refused)
 {
-    (void)state;
     static const char head[] = "GET\0/\0H\0\0\0\0";
     struct http_head got;
     for (size_t bytes = 0; bytes < sizeof head; bytes++)
@@ -48,24 +49,21 @@ static void request_line_without_room_for_its_version_is_refused(void **state)
     assert_non_null(framing_read(head + 6, head, 4, &got));
 }
 
-static void length_beside_transfer_coding_is_refused(void **state)
+TEST_THAT(length_beside_transfer_coding_is_refused)
 {
-    (void)state;
     REFUSED(POST "Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     REFUSED(POST "Transfer-Encoding: chunked\r\nContent-Length: 16\r\n\r\n" BODY);
 }
 
-static void two_lengths_are_refused(void **state)
+TEST_THAT(two_lengths_are_refused)
 {
-    (void)state;
     REFUSED(POST "Content-Length: 16\r\nContent-Length: 17\r\n\r\n" BODY);
     REFUSED(POST "Content-Length: 16\r\nContent-Length: 16\r\n\r\n" BODY);
     REFUSED(POST "Content-Length: 16\r\ncontent-length: 0\r\n\r\n" BODY);
 }
 
-static void transfer_coding_other_than_chunked_is_refused(void **state)
+TEST_THAT(transfer_coding_other_than_chunked_is_refused)
 {
-    (void)state;
     REFUSED(POST "Transfer-Encoding: gzip\r\n\r\n");
     REFUSED(POST "Transfer-Encoding: chunked, identity\r\n\r\n");
     REFUSED(POST "Transfer-Encoding: chunked \r\n\r\n0\r\n\r\n");
@@ -73,9 +71,8 @@ static void transfer_coding_other_than_chunked_is_refused(void **state)
     REFUSED("POST /v1/transfers HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
 }
 
-static void space_around_a_header_name_is_refused(void **state)
+TEST_THAT(space_around_a_header_name_is_refused)
 {
-    (void)state;
     REFUSED(POST "Content-Length : 16\r\n\r\n" BODY);
     REFUSED(POST "Content-Length\t: 16\r\n\r\n" BODY);
     REFUSED(GET HOST "A B: c\r\n\r\n");
@@ -84,9 +81,8 @@ static void space_around_a_header_name_is_refused(void **state)
     REFUSED(GET HOST "A(: c\r\n\r\n");
 }
 
-static void bare_line_feed_is_refused(void **state)
+TEST_THAT(bare_line_feed_is_refused)
 {
-    (void)state;
     REFUSED("GET /livez HTTP/1.1\nHost: t\r\n\r\n");
     REFUSED("GET /livez HTTP/1.1\n\n");
     REFUSED("GET /livez HTTP/1.1\nAHost: t\r\n\r\n");
@@ -102,9 +98,8 @@ static void bare_line_feed_is_refused(void **state)
     REFUSED(GET "Host: t\r\n\n");
 }
 
-static void folded_lines_are_refused(void **state)
+TEST_THAT(folded_lines_are_refused)
 {
-    (void)state;
     REFUSED(GET HOST "A: b\r\n c\r\n\r\n");
     REFUSED(GET HOST "A: b\r\n\tc\r\n\r\n");
     REFUSED(GET "Host: t\r\n u\r\n\r\n");
@@ -112,9 +107,8 @@ static void folded_lines_are_refused(void **state)
     REFUSED(POST "Content-Length: 1\r\n 6\r\n\r\n" BODY);
 }
 
-static void nul_and_control_characters_are_refused(void **state)
+TEST_THAT(nul_and_control_characters_are_refused)
 {
-    (void)state;
     REFUSED(GET HOST "A: b\0c\r\n\r\n");
     REFUSED(GET HOST "A: b\0\r\n\r\n");
     REFUSED(GET HOST "A: \0\r\n\r\n");
@@ -128,9 +122,8 @@ static void nul_and_control_characters_are_refused(void **state)
     REFUSED("GET /li\001vez HTTP/1.1\r\nHost: t\r\n\r\n");
 }
 
-static void malformed_request_lines_are_refused(void **state)
+TEST_THAT(malformed_request_lines_are_refused)
 {
-    (void)state;
     REFUSED("GET  /livez HTTP/1.1\r\nHost: t\r\n\r\n");
     REFUSED("GET /livez  HTTP/1.1\r\nHost: t\r\n\r\n");
     REFUSED("GET /li vez HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -139,9 +132,8 @@ static void malformed_request_lines_are_refused(void **state)
     REFUSED("GET /liv\xc3\xa9z HTTP/1.1\r\nHost: t\r\n\r\n");
 }
 
-static void exactly_one_host_is_needed(void **state)
+TEST_THAT(exactly_one_host_is_needed)
 {
-    (void)state;
     REFUSED(GET "\r\n");
     REFUSED(GET "Host: a\r\nHost: b\r\n\r\n");
     REFUSED(GET "Host: a\r\nhost: a\r\n\r\n");
@@ -150,9 +142,8 @@ static void exactly_one_host_is_needed(void **state)
     raw_free(&reply);
 }
 
-static void too_many_header_lines_are_refused(void **state)
+TEST_THAT(too_many_header_lines_are_refused)
 {
-    (void)state;
     char text[2048] = GET HOST;
     for (int i = 0; i < 64; i++)
         strcat(text, "A: b\r\n");
@@ -161,9 +152,8 @@ static void too_many_header_lines_are_refused(void **state)
 }
 
 /* Whatever the chunks look like: how libmicrohttpd reads them cannot be checked. */
-static void chunks_are_refused(void **state)
+TEST_THAT(chunks_are_refused)
 {
-    (void)state;
     static const char *const bodies[] = {
         "10\r\n" BODY "\r\n0\r\n\r\n",              /* as it should be */
         "10\n" BODY "\r\n0\r\n\r\n",                /* a bare line feed after the size, */
@@ -205,9 +195,8 @@ static size_t read_all(int fd, char *ret, size_t size)
 }
 
 /* The head may come in pieces, with other requests between them. */
-static void a_bad_length_has_one_answer(void **state)
+TEST_THAT(a_bad_length_has_one_answer)
 {
-    (void)state;
     static const char *const lengths[] = {
         "-1", "+16", "0x10", "16, 16", "16 16", "", "99999999999999999999999"};
     static char text[8192];
@@ -234,9 +223,8 @@ static void a_bad_length_has_one_answer(void **state)
     }
 }
 
-static void a_line_without_a_space_is_answered(void **state)
+TEST_THAT(a_line_without_a_space_is_answered)
 {
-    (void)state;
     REFUSED("GET\r\n\r\n");
     REFUSED("GET\n");
     REFUSED("\r\nGET/livez\r\nHost: t\r\n\r\n");
@@ -244,9 +232,8 @@ static void a_line_without_a_space_is_answered(void **state)
 }
 
 /* Nobody may be answered twice, or what was not asked. */
-static void who_closes_without_a_request_is_not_answered(void **state)
+TEST_THAT(who_closes_without_a_request_is_not_answered)
 {
-    (void)state;
     char text[16];
     const long before = fixture_metric(&fixture, "seckill_http_refused_heads_total");
     for (int i = 0; i < 10; i++) {
@@ -259,9 +246,8 @@ static void who_closes_without_a_request_is_not_answered(void **state)
 }
 
 /* Checks only the status: libmicrohttpd refuses these itself, with its own page. */
-static void what_is_not_http_is_refused_and_closed(void **state)
+TEST_THAT(what_is_not_http_is_refused_and_closed)
 {
-    (void)state;
     static const char *const requests[] = {POST "Content-Length: -1\r\n\r\n",
                                            POST "Content-Length: +16\r\n\r\n" BODY,
                                            POST "Content-Length: 0x10\r\n\r\n" BODY,
@@ -283,9 +269,8 @@ static void what_is_not_http_is_refused_and_closed(void **state)
     assert_int_equal(stub_held(fixture.service), 0);
 }
 
-static void well_formed_requests_pass(void **state)
+TEST_THAT(well_formed_requests_pass)
 {
-    (void)state;
     static const char *const good[] = {
         GET HOST "\r\n",
         GET "hOsT:\tt \r\nA:\r\nB: \t c d \xc3\xa9\t\r\n\r\n",
@@ -299,28 +284,4 @@ static void well_formed_requests_pass(void **state)
         assert_int_equal(fixture_ask(&fixture, good[i], &reply), 200);
         raw_free(&reply);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_line_without_room_for_its_version_is_refused),
-        cmocka_unit_test(length_beside_transfer_coding_is_refused),
-        cmocka_unit_test(two_lengths_are_refused),
-        cmocka_unit_test(transfer_coding_other_than_chunked_is_refused),
-        cmocka_unit_test(space_around_a_header_name_is_refused),
-        cmocka_unit_test(bare_line_feed_is_refused),
-        cmocka_unit_test(folded_lines_are_refused),
-        cmocka_unit_test(nul_and_control_characters_are_refused),
-        cmocka_unit_test(malformed_request_lines_are_refused),
-        cmocka_unit_test(exactly_one_host_is_needed),
-        cmocka_unit_test(too_many_header_lines_are_refused),
-        cmocka_unit_test(chunks_are_refused),
-        cmocka_unit_test(a_bad_length_has_one_answer),
-        cmocka_unit_test(a_line_without_a_space_is_answered),
-        cmocka_unit_test(who_closes_without_a_request_is_not_answered),
-        cmocka_unit_test(what_is_not_http_is_refused_and_closed),
-        cmocka_unit_test(well_formed_requests_pass),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -2,16 +2,13 @@
  * bounded time, and the server goes on. HTTP_FUZZ_SEED replays a run. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { REQUEST_MAX = 40000, READ_MS = 100 };
 
@@ -147,9 +144,10 @@ static void send_one(const char *text, size_t n)
     close(fd);
 }
 
-static void any_bytes_are_answered_or_closed_in_time(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(any_bytes_are_answered_or_closed_in_time)
 {
-    (void)state;
     static char text[REQUEST_MAX];
     const int64_t requests = test_size(600, 20000);
     for (int64_t i = 0; i < requests; i++) {
@@ -168,17 +166,7 @@ static bool only_we_are_left(void *arg)
            fixture_metric(arg, "seckill_http_in_flight") == 0;
 }
 
-static void nothing_is_left_over(void **state)
+TEST_THAT(nothing_is_left_over)
 {
-    (void)state;
     assert_true(wait_until(only_we_are_left, &fixture, RAW_WAIT_MS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_bytes_are_answered_or_closed_in_time),
-        cmocka_unit_test(nothing_is_left_over),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

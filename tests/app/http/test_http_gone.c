@@ -3,19 +3,16 @@
 #include "http_fixture.h"
 #include "process.h"
 #include "sse.h"
+#include "tests.h"
 
 #include <netinet/in.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { CLIENTS = 20 };
 
@@ -93,21 +90,20 @@ static void leave_by_half(int fd)
     half_closed[n_half_closed++] = fd;
 }
 
-static void a_client_that_closes_is_gone(void **state)
+TEST_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(a_client_that_closes_is_gone)
 {
-    (void)state;
     the_gone_are_withdrawn("POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}", leave_by_close);
 }
 
-static void so_is_one_that_resets(void **state)
+TEST_THAT(so_is_one_that_resets)
 {
-    (void)state;
     the_gone_are_withdrawn("GET", "/v1/items/1", NULL, leave_by_reset);
 }
 
-static void and_one_that_sends_no_more(void **state)
+TEST_THAT(and_one_that_sends_no_more)
 {
-    (void)state;
     the_gone_are_withdrawn("GET", "/v1/audit", NULL, leave_by_half);
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(raw_closed(half_closed[i], RAW_WAIT_MS));
@@ -154,9 +150,8 @@ static bool one_was_abandoned(void *arg)
 
 /* All of it has arrived when the loop turns again. An audit costs so much that it is worth a look.
  */
-static void an_audit_of_one_that_has_gone_is_not_begun(void **state)
+TEST_THAT_WITH(an_audit_of_one_that_has_gone_is_not_begun, start_with_a_stop, fixture_tear_down)
 {
-    (void)state;
     atomic_store(&is_to_stand, true);
     const int waker = raw_connect(fixture.port);
     assert_true(wait_until(loop_stands, NULL, RAW_WAIT_MS));
@@ -200,9 +195,8 @@ static bool gone_listeners_end_without_a_heartbeat(void)
 
 /* A failed heartbeat ends a stream, too, but seconds later. On a machine so busy that a heartbeat
  * is due meanwhile, it is tried again. */
-static void a_listener_that_has_gone_is_not_kept_until_a_heartbeat(void **state)
+TEST_THAT(a_listener_that_has_gone_is_not_kept_until_a_heartbeat)
 {
-    (void)state;
     bool without = false;
     for (int i = 0; i < 5 && !without; i++)
         without = gone_listeners_end_without_a_heartbeat();
@@ -228,9 +222,8 @@ static bool asks_for_life(void *arg)
     return asks;
 }
 
-static void one_that_vanishes_is_asked_for_life(void **state)
+TEST_THAT(one_that_vanishes_is_asked_for_life)
 {
-    (void)state;
     struct sockaddr_in address;
     socklen_t size = sizeof(address);
     const int fd = raw_connect(fixture.port);
@@ -239,20 +232,4 @@ static void one_that_vanishes_is_asked_for_life(void **state)
     fixture_send(fd, "GET", "/v1/audit", NULL);
     assert_true(wait_until(asks_for_life, &port, RAW_WAIT_MS));
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_client_that_closes_is_gone, start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(so_is_one_that_resets, start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(and_one_that_sends_no_more, start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(an_audit_of_one_that_has_gone_is_not_begun,
-                                        start_with_a_stop, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_listener_that_has_gone_is_not_kept_until_a_heartbeat,
-                                        start, fixture_tear_down),
-        cmocka_unit_test_setup_teardown(one_that_vanishes_is_asked_for_life, start,
-                                        fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

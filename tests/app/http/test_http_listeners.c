@@ -1,9 +1,10 @@
 /* GET /v1/events: how many listen, how much they are told, and when a stream ends. */
 #include "events_rig.h"
 
-static void a_slow_reader_is_cut_off_and_counted_others_hear_all(void **state)
+TEST_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(a_slow_reader_is_cut_off_and_counted_others_hear_all)
 {
-    (void)state;
     enum { ROUND = 500, ROUNDS_MAX = 400 };
     struct sse slow, good;
     struct op op;
@@ -37,9 +38,8 @@ static bool one_was_dropped(void *arg)
 }
 
 /* What it has not taken fits the ring, so that the ring does not overtake it. */
-static void a_listener_that_takes_nothing_is_cut_off(void **state)
+TEST_THAT(a_listener_that_takes_nothing_is_cut_off)
 {
-    (void)state;
     enum { EVENTS = HTTP_EVENTS_KEPT - 1000, ROUND = 500, SEND_MS = 500 };
     struct sse slow, good;
     struct op op;
@@ -63,9 +63,8 @@ static void a_listener_that_takes_nothing_is_cut_off(void **state)
     sse_close(&good);
 }
 
-static void as_many_listeners_as_allowed_hear_the_same_and_no_more(void **state)
+TEST_THAT(as_many_listeners_as_allowed_hear_the_same_and_no_more)
 {
-    (void)state;
     static struct sse all[HTTP_EVENTS_LISTENERS_MAX];
     struct op op;
     for (int i = 0; i < HTTP_EVENTS_LISTENERS_MAX; i++)
@@ -87,9 +86,8 @@ static void as_many_listeners_as_allowed_hear_the_same_and_no_more(void **state)
     assert_true(wait_until(nobody_listens, NULL, RAW_WAIT_MS));
 }
 
-static void operations_beyond_the_ration_are_left_out_whole_and_said(void **state)
+TEST_THAT(operations_beyond_the_ration_are_left_out_whole_and_said)
 {
-    (void)state;
     enum { OPS = 3 * EVENTS_OPS_BURST };
     static struct op ops[OPS];
     struct sse sse;
@@ -110,9 +108,8 @@ static void operations_beyond_the_ration_are_left_out_whole_and_said(void **stat
     sse_close(&sse);
 }
 
-static void an_audience_shares_one_ration(void **state)
+TEST_THAT(an_audience_shares_one_ration)
 {
-    (void)state;
     enum { AUDIENCE = 120 };
     static struct sse all[AUDIENCE];
     static struct op ops[EVENTS_OPS_BURST];
@@ -135,9 +132,8 @@ static void an_audience_shares_one_ration(void **state)
     }
 }
 
-static void draining_ends_the_streams_also_of_who_does_not_read(void **state)
+TEST_THAT(draining_ends_the_streams_also_of_who_does_not_read)
 {
-    (void)state;
     struct sse reads, stuck;
     struct op op;
     listen_to(&reads, "/v1/events", NULL);
@@ -156,9 +152,8 @@ static void draining_ends_the_streams_also_of_who_does_not_read(void **state)
     sse_close(&stuck);
 }
 
-static void stopping_with_streams_open_ends_them(void **state)
+TEST_THAT_WITH(stopping_with_streams_open_ends_them, NULL, NULL)
 {
-    (void)state;
     struct sse sse;
     fixture_defaults(&fixture);
     fixture_start(&fixture);
@@ -167,19 +162,4 @@ static void stopping_with_streams_open_ends_them(void **state)
     sse_await(&sse, "never sent", 1);
     assert_true(sse.ended);
     sse_close(&sse);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(a_slow_reader_is_cut_off_and_counted_others_hear_all),
-        CASE(a_listener_that_takes_nothing_is_cut_off),
-        CASE(as_many_listeners_as_allowed_hear_the_same_and_no_more),
-        CASE(operations_beyond_the_ration_are_left_out_whole_and_said),
-        CASE(an_audience_shares_one_ration),
-        CASE(draining_ends_the_streams_also_of_who_does_not_read),
-        cmocka_unit_test(stopping_with_streams_open_ends_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

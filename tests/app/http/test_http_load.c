@@ -2,9 +2,8 @@
  * connections is busy; our loop must not. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct fixture fixture;
 
@@ -124,12 +121,13 @@ static double answer_us(int n)
     return quickest_us;
 }
 
+GROUP_FIXTURE(start, fixture_tear_down);
+
 /* A loop that stalls needs at least 500 us per answer with 128 connections, ten times more with
  * 256.
  */
-static void full_batches_of_events_do_not_stall(void **state)
+TEST_THAT(full_batches_of_events_do_not_stall)
 {
-    (void)state;
     static const int counts[] = {128, 129, 256, 512};
     const double unit_us = answer_us(127);
     printf("127 connections: %.1f us an answer\n", unit_us);
@@ -146,9 +144,8 @@ static bool all_held(void *arg)
 }
 
 /* Waiting requests hold a connection but no thread. Other requests are served meanwhile. */
-static void thousands_can_wait_for_the_service(void **state)
+TEST_THAT(thousands_can_wait_for_the_service)
 {
-    (void)state;
     int n = (int)test_size(1000, 9000);
     stub_mode(fixture.service, STUB_HOLD);
     int *fds = connect_all(n);
@@ -171,9 +168,8 @@ static bool none_open(void *arg)
     return fixture_metric(&fixture, "seckill_http_connections_open") == 1; /* this request's */
 }
 
-static void thousands_of_idle_connections_are_kept_and_forgotten(void **state)
+TEST_THAT(thousands_of_idle_connections_are_kept_and_forgotten)
 {
-    (void)state;
     const int n = (int)test_size(1000, 9000);
     int *fds = connect_all(n);
     for (int i = 0; i < n; i++)
@@ -191,9 +187,8 @@ static bool hung_up(void *arg)
     return fixture_metric(&fixture, "seckill_http_abandoned_total") == *(long *)arg;
 }
 
-static void who_hangs_up_is_not_counted_as_refused(void **state)
+TEST_THAT(who_hangs_up_is_not_counted_as_refused)
 {
-    (void)state;
     enum { GONE = 5 };
     const long refused = fixture_metric(&fixture, "seckill_http_refused_heads_total");
     long gone = fixture_metric(&fixture, "seckill_http_abandoned_total") + GONE;
@@ -212,9 +207,8 @@ static void who_hangs_up_is_not_counted_as_refused(void **state)
     assert_true(hung_up(&gone));
 }
 
-static void descriptors_are_given_back(void **state)
+TEST_THAT(descriptors_are_given_back)
 {
-    (void)state;
     assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
     const int before = process_count_fds();
     for (int i = 0; i < 200; i++) {
@@ -224,16 +218,4 @@ static void descriptors_are_given_back(void **state)
     }
     assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
     assert_in_range(process_count_fds(), before - 1, before + 1); /* a metrics request's */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_batches_of_events_do_not_stall),
-        cmocka_unit_test(thousands_can_wait_for_the_service),
-        cmocka_unit_test(thousands_of_idle_connections_are_kept_and_forgotten),
-        cmocka_unit_test(who_hangs_up_is_not_counted_as_refused),
-        cmocka_unit_test(descriptors_are_given_back),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -36,10 +36,11 @@ static int ask_metrics(int port, const char *token)
     return status;
 }
 
+GROUP_FIXTURE(make_folder, remove_folder);
+
 /* SIGHUP reads the tokens again. A file that is wrong leaves those that are known. */
-static void a_hangup_reloads_the_tokens(void **state)
+TEST_THAT(a_hangup_reloads_the_tokens)
 {
-    (void)state;
     char path[128], option[160];
     struct daemon daemon;
     snprintf(path, sizeof(path), "%s/tokens", folder);
@@ -112,9 +113,8 @@ static void manager_hears(const char *state)
     assert_string_equal(text, state);
 }
 
-static void a_manager_hears_of_the_start_and_of_the_end(void **state)
+TEST_THAT(a_manager_hears_of_the_start_and_of_the_end)
 {
-    (void)state;
     for (int abstract = 0; abstract <= 1; abstract++) {
         struct daemon daemon;
         manager_listens(abstract);
@@ -127,9 +127,8 @@ static void a_manager_hears_of_the_start_and_of_the_end(void **state)
     }
 }
 
-static void a_watchdog_hears_that_the_service_turns(void **state)
+TEST_THAT_WITH(a_watchdog_hears_that_the_service_turns, NULL, manager_goes)
 {
-    (void)state;
     struct daemon daemon;
     manager_listens(false);
     setenv("WATCHDOG_USEC", "60000", 1);
@@ -141,14 +140,4 @@ static void a_watchdog_hears_that_the_service_turns(void **state)
     assert_int_equal(waitpid(daemon.pid, NULL, 0), daemon.pid);
     fclose(daemon.out);
     fclose(daemon.err);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hangup_reloads_the_tokens),
-        cmocka_unit_test(a_manager_hears_of_the_start_and_of_the_end),
-        cmocka_unit_test_teardown(a_watchdog_hears_that_the_service_turns, manager_goes),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,13 +1,10 @@
 /* The text of GET /metrics. */
 #include "http_metrics.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct http_metrics metrics;
 
@@ -30,9 +27,10 @@ static int clear(void **state)
     return 0;
 }
 
-static void durations_are_counted_up_to_their_bounds(void **state)
+TEST_FIXTURE(clear, NULL);
+
+TEST_THAT(durations_are_counted_up_to_their_bounds)
 {
-    (void)state;
     static const int64_t durations_us[] = {0, 100, 101, 5000, 10000000, 10000001, 99000000};
     for (size_t i = 0; i < sizeof(durations_us) / sizeof(durations_us[0]); i++)
         http_metrics_count(&metrics, &routes[1], 200, durations_us[i]);
@@ -52,9 +50,8 @@ static void durations_are_counted_up_to_their_bounds(void **state)
     free(text);
 }
 
-static void requests_are_counted_by_route_and_status(void **state)
+TEST_THAT(requests_are_counted_by_route_and_status)
 {
-    (void)state;
     http_metrics_count(&metrics, &routes[1], 200, 1);
     http_metrics_count(&metrics, &routes[1], 404, 1);
     http_metrics_count(&metrics, &routes[1], 404, 1);
@@ -75,9 +72,8 @@ static void requests_are_counted_by_route_and_status(void **state)
 }
 
 /* HELP and TYPE of a metric come before its samples. */
-static void every_metric_is_announced(void **state)
+TEST_THAT(every_metric_is_announced)
 {
-    (void)state;
     http_metrics_count(&metrics, &routes[0], 200, 1);
     char *text = text_of(), *save;
     char announced[128] = "";
@@ -89,14 +85,4 @@ static void every_metric_is_announced(void **state)
             assert_int_equal(strncmp(line, announced, strlen(announced)), 0);
     }
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(durations_are_counted_up_to_their_bounds, clear),
-        cmocka_unit_test_setup(requests_are_counted_by_route_and_status, clear),
-        cmocka_unit_test_setup(every_metric_is_announced, clear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

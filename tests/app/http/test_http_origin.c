@@ -3,13 +3,10 @@
 #include "http_origin.h"
 #include "routes.h"
 #include "sse.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define JSON_AND_KEY "Content-Type: application/json\r\nIdempotency-Key: k1\r\n"
 
@@ -33,9 +30,10 @@ static bool takes(const char *host, const char *listen, const char *allowed)
     return origin_host_is_ours(&value, listen, allowed);
 }
 
-static void loopback_the_address_and_listed_names_are_ours(void **state)
+TEST_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT_WITH(loopback_the_address_and_listed_names_are_ours, NULL, NULL)
 {
-    (void)state;
     static const struct {
         const char *host, *listen;
         bool ours;
@@ -113,9 +111,8 @@ static int ask(const char *method, const char *path, const char *host, const cha
     return status;
 }
 
-static void foreign_host_is_refused_on_every_route(void **state)
+TEST_THAT(foreign_host_is_refused_on_every_route)
 {
-    (void)state;
     char path[128], problem[64];
     for (size_t i = 0; i < n_routes; i++) {
         path_of(&routes[i], path, sizeof path);
@@ -127,9 +124,8 @@ static void foreign_host_is_refused_on_every_route(void **state)
     assert_int_equal(stub_submitted(fixture.service), 0);
 }
 
-static void foreign_origin_is_refused_unless_it_only_reads(void **state)
+TEST_THAT(foreign_origin_is_refused_unless_it_only_reads)
 {
-    (void)state;
     static const char *const foreign[] = {"http://evil.example",   "null",
                                           "http://t:81",           "https://",
                                           "http://t.evil.example", "ftp://t"};
@@ -150,9 +146,8 @@ static void foreign_origin_is_refused_unless_it_only_reads(void **state)
 }
 
 /* Without reading, a page sends no Origin with a GET. */
-static void a_page_of_another_site_holds_no_stream(void **state)
+TEST_THAT(a_page_of_another_site_holds_no_stream)
 {
-    (void)state;
     static const struct {
         const char *header;
         bool ours;
@@ -186,9 +181,8 @@ static void a_page_of_another_site_holds_no_stream(void **state)
     }
 }
 
-static void pages_of_this_service_may_write(void **state)
+TEST_THAT(pages_of_this_service_may_write)
 {
-    (void)state;
     static const char *const hosts[] = {"t", "127.0.0.1:8080", "shop.example"};
     char origin[64], problem[64];
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
@@ -200,19 +194,4 @@ static void pages_of_this_service_may_write(void **state)
         assert_string_not_equal(problem, "foreign-origin");
     }
     assert_int_equal(stub_submitted(fixture.service), 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loopback_the_address_and_listed_names_are_ours),
-        cmocka_unit_test_setup_teardown(foreign_host_is_refused_on_every_route, start,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(foreign_origin_is_refused_unless_it_only_reads, start,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_page_of_another_site_holds_no_stream, start,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(pages_of_this_service_may_write, start, fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

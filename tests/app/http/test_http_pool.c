@@ -1,14 +1,10 @@
 /* Memory that a request keeps for the next one, or hands to its answer. */
 #include "answer.h"
 #include "http_internal.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { USUAL = 100, EXCEPTIONAL = 16000, KEPT_MAX = 1024 };
 
@@ -32,9 +28,10 @@ static struct request *sent(size_t bytes)
     return request;
 }
 
-static void the_answer_takes_over_the_room_of_the_question(void **state)
+TEST_FIXTURE(NULL, pool_end);
+
+TEST_THAT(the_answer_takes_over_the_room_of_the_question)
 {
-    (void)state;
     struct request *request = sent(USUAL);
     const char *const room = request->sent;
     request_give_room(request);
@@ -45,9 +42,8 @@ static void the_answer_takes_over_the_room_of_the_question(void **state)
     request_put(&http, request);
 }
 
-static void no_memory_is_asked_for_from_the_second_order_on(void **state)
+TEST_THAT(no_memory_is_asked_for_from_the_second_order_on)
 {
-    (void)state;
     const char *room = NULL;
     for (int i = 0; i < 10; i++) {
         struct request *request = sent(USUAL);
@@ -60,9 +56,8 @@ static void no_memory_is_asked_for_from_the_second_order_on(void **state)
 }
 
 /* A request that the HTTP side answered itself keeps its buffer; its call keeps another one. */
-static void a_request_that_waits_has_one_room_only(void **state)
+TEST_THAT(a_request_that_waits_has_one_room_only)
 {
-    (void)state;
     struct request *request = sent(USUAL);
     op_answer(&request->call->op, 200, "{}");
     request_put(&http, request);
@@ -73,9 +68,8 @@ static void a_request_that_waits_has_one_room_only(void **state)
     request_put(&http, request);
 }
 
-static void exceptional_room_is_not_kept(void **state)
+TEST_THAT(exceptional_room_is_not_kept)
 {
-    (void)state;
     struct request *request = sent(EXCEPTIONAL); /* read, and refused */
     request_put(&http, request);
     request = request_get(&http);
@@ -86,15 +80,4 @@ static void exceptional_room_is_not_kept(void **state)
     request = request_get(&http);
     assert_true(request->sent_room + request->call->op.answer.body_room <= KEPT_MAX);
     request_put(&http, request);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(the_answer_takes_over_the_room_of_the_question, pool_end),
-        cmocka_unit_test_teardown(no_memory_is_asked_for_from_the_second_order_on, pool_end),
-        cmocka_unit_test_teardown(a_request_that_waits_has_one_room_only, pool_end),
-        cmocka_unit_test_teardown(exceptional_room_is_not_kept, pool_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,10 @@ static int silent_server(char *option, size_t size)
     return fd;
 }
 
-static void a_signal_drains_and_ends_with_0(void **state)
+GROUP_FIXTURE(make_folder, remove_folder);
+
+TEST_THAT(a_signal_drains_and_ends_with_0)
 {
-    (void)state;
     static const int signals[] = {SIGTERM, SIGINT};
     for (int i = 0; i < 2; i++) {
         struct daemon daemon;
@@ -58,9 +59,8 @@ static void a_signal_drains_and_ends_with_0(void **state)
     }
 }
 
-static void what_was_accepted_is_answered_before_the_end(void **state)
+TEST_THAT(what_was_accepted_is_answered_before_the_end)
 {
-    (void)state;
     char redis[64];
     struct daemon daemon;
     int server = silent_server(redis, sizeof(redis));
@@ -80,9 +80,8 @@ static void what_was_accepted_is_answered_before_the_end(void **state)
     close(server);
 }
 
-static void a_second_signal_ends_at_once(void **state)
+TEST_THAT(a_second_signal_ends_at_once)
 {
-    (void)state;
     char redis[64];
     struct daemon daemon;
     int server = silent_server(redis, sizeof(redis));
@@ -111,9 +110,8 @@ static int ask_ready(int fd)
 
 /* Balancers ask /readyz, on connections of their own. Until they have turned away, all is served.
  */
-static void a_delayed_drain_is_not_ready_and_serves(void **state)
+TEST_THAT(a_delayed_drain_is_not_ready_and_serves)
 {
-    (void)state;
     struct daemon daemon;
     run_until_ready(&daemon, (const char *const[]){"--drain-delay-ms=600000", NULL});
     int before = raw_connect(daemon.port);
@@ -132,9 +130,8 @@ static void a_delayed_drain_is_not_ready_and_serves(void **state)
     close(later);
 }
 
-static void a_taken_address_is_said(void **state)
+TEST_THAT(a_taken_address_is_said)
 {
-    (void)state;
     struct daemon first, second;
     char listen[64];
     run_until_ready(&first, (const char *const[]){NULL});
@@ -146,9 +143,8 @@ static void a_taken_address_is_said(void **state)
     assert_int_equal(status_of(&first), 0);
 }
 
-static void too_few_files_are_said(void **state)
+TEST_THAT(too_few_files_are_said)
 {
-    (void)state;
     struct daemon daemon;
     run(&daemon, 256, (const char *const[]){"--connections=5000", NULL});
     await_line(&daemon, "5000 connections need");
@@ -167,9 +163,8 @@ static int order(int port)
 }
 
 /* By default SIGXFSZ ends a process that writes beyond its limit (ulimit -f). */
-static void a_file_that_may_not_grow_does_not_end_the_service(void **state)
+TEST_THAT(a_file_that_may_not_grow_does_not_end_the_service)
 {
-    (void)state;
     struct daemon daemon;
     run_until_ready(&daemon, (const char *const[]){NULL});
     put_item(daemon.port, "mutex");
@@ -181,18 +176,4 @@ static void a_file_that_may_not_grow_does_not_end_the_service(void **state)
     assert_int_equal(order(daemon.port), 201);
     kill(daemon.pid, SIGTERM);
     assert_int_equal(status_of(&daemon), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_drains_and_ends_with_0),
-        cmocka_unit_test(what_was_accepted_is_answered_before_the_end),
-        cmocka_unit_test(a_second_signal_ends_at_once),
-        cmocka_unit_test(a_delayed_drain_is_not_ready_and_serves),
-        cmocka_unit_test(a_taken_address_is_said),
-        cmocka_unit_test(too_few_files_are_said),
-        cmocka_unit_test(a_file_that_may_not_grow_does_not_end_the_service),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,15 +1,12 @@
 /* Bodies, keys and answers of requests that change something, over the stub service. */
 #include "http_fixture.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 static struct fixture fixture;
@@ -46,9 +43,10 @@ static void order_is(const char *headers, const char *body, int status, const ch
     raw_free(&reply);
 }
 
-static void order_reaches_the_service_whole(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(order_reaches_the_service_whole)
 {
-    (void)state;
     struct raw_reply reply;
     char header[64];
     assert_int_equal(fixture_call(&fixture, "POST", "/v1/items/a%2Db/orders",
@@ -71,9 +69,8 @@ static void order_reaches_the_service_whole(void **state)
     assert_true(op.deadline_us <= test_now_ms() * 1000 + 10001000);
 }
 
-static void service_problems_pass_through(void **state)
+TEST_THAT(service_problems_pass_through)
 {
-    (void)state;
     order_is(JSON KEY, "{\"user_id\":\"sold-out\"}", 409, "sold-out");
     stub_mode(fixture.service, STUB_REFUSE);
     struct raw_reply reply;
@@ -86,9 +83,8 @@ static void service_problems_pass_through(void **state)
     stub_mode(fixture.service, STUB_ANSWER);
 }
 
-static void replays_are_marked(void **state)
+TEST_THAT(replays_are_marked)
 {
-    (void)state;
     struct raw_reply reply;
     char header[64];
     assert_int_equal(fixture_call(&fixture, "POST", "/v1/items/1/orders",
@@ -98,9 +94,8 @@ static void replays_are_marked(void **state)
     raw_free(&reply);
 }
 
-static void key_is_required_on_every_post(void **state)
+TEST_THAT(key_is_required_on_every_post)
 {
-    (void)state;
     static const char *const paths[] = {"/v1/items/1/orders", "/v1/orders/1/payment",
                                         "/v1/orders/1/cancellation", "/v1/accounts/1/transactions",
                                         "/v1/transfers"};
@@ -112,9 +107,8 @@ static void key_is_required_on_every_post(void **state)
     }
 }
 
-static void bad_keys_are_400(void **state)
+TEST_THAT(bad_keys_are_400)
 {
-    (void)state;
     char line[320];
     static const char *const bad[] = {"", "\"\"", "\"a", "\"a\"b\"", "\"a\\b\"", "\xc3\xa9"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -130,9 +124,8 @@ static void bad_keys_are_400(void **state)
     order_is(JSON "Idempotency-Key: a\r\nIdempotency-Key: b\r\n", BUY, 400, "bad-request");
 }
 
-static void only_json_is_taken(void **state)
+TEST_THAT(only_json_is_taken)
 {
-    (void)state;
     static const char *const good[] = {"application/json", "Application/JSON",
                                        "application/json; charset=utf-8",
                                        "application/json;charset=\"UTF-8\""};
@@ -154,9 +147,8 @@ static void only_json_is_taken(void **state)
     order_is(KEY, BUY, 415, "media-type");
 }
 
-static void bodies_up_to_16_kib_are_taken(void **state)
+TEST_THAT(bodies_up_to_16_kib_are_taken)
 {
-    (void)state;
     static char body[HTTP_BODY_MAX + 2];
     memset(body, ' ', sizeof(body));
     memcpy(body, BUY, strlen(BUY));
@@ -167,9 +159,8 @@ static void bodies_up_to_16_kib_are_taken(void **state)
     order_is(JSON KEY, body, 413, "too-large");
 }
 
-static void continue_is_sent_for_a_good_head_only(void **state)
+TEST_THAT(continue_is_sent_for_a_good_head_only)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\n" JSON KEY
                       "Expect: 100-continue\r\nContent-Length: 16\r\n\r\n");
@@ -189,9 +180,8 @@ static void continue_is_sent_for_a_good_head_only(void **state)
     close(fd);
 }
 
-static void refused_requests_keep_the_connection(void **state)
+TEST_THAT(refused_requests_keep_the_connection)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     struct raw_reply reply;
     fixture_send(fd, "POST", "/nothing", "{\"some\":\"body\"}");
@@ -206,9 +196,8 @@ static void refused_requests_keep_the_connection(void **state)
     close(fd);
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST_THAT(pipelined_requests_are_answered_in_order)
 {
-    (void)state;
     enum { REQUESTS = 50 };
     int fd = raw_connect(fixture.port);
     for (int i = 0; i < REQUESTS; i++) {
@@ -228,21 +217,4 @@ static void pipelined_requests_are_answered_in_order(void **state)
         raw_free(&reply);
     }
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_reaches_the_service_whole),
-        cmocka_unit_test(service_problems_pass_through),
-        cmocka_unit_test(replays_are_marked),
-        cmocka_unit_test(key_is_required_on_every_post),
-        cmocka_unit_test(bad_keys_are_400),
-        cmocka_unit_test(only_json_is_taken),
-        cmocka_unit_test(bodies_up_to_16_kib_are_taken),
-        cmocka_unit_test(continue_is_sent_for_a_good_head_only),
-        cmocka_unit_test(refused_requests_keep_the_connection),
-        cmocka_unit_test(pipelined_requests_are_answered_in_order),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

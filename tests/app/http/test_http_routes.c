@@ -1,14 +1,11 @@
 /* Paths, methods, ids, and answers to reads, over the stub service. */
 #include "http_fixture.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct fixture fixture;
 
@@ -20,9 +17,10 @@ static int start(void **state)
     return 0;
 }
 
-static void unknown_paths_are_404(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+TEST_THAT(unknown_paths_are_404)
 {
-    (void)state;
     static const char *const paths[] = {"/nothing",      "/v1/items", "/v1/items/1/",
                                         "/v1/items/1/2", "//livez",   "/v1/items//orders/1",
                                         "/V1/guards",    "*"};
@@ -33,9 +31,8 @@ static void unknown_paths_are_404(void **state)
     }
 }
 
-static void bad_ids_are_400(void **state)
+TEST_THAT(bad_ids_are_400)
 {
-    (void)state;
     static const char *const paths[] = {
         "/v1/items/a%20b",
         "/v1/items/a.b",
@@ -55,9 +52,8 @@ static void bad_ids_are_400(void **state)
     }
 }
 
-static void wrong_methods_are_405_with_allow(void **state)
+TEST_THAT(wrong_methods_are_405_with_allow)
 {
-    (void)state;
     static const struct {
         const char *method, *path, *allow;
     } cases[] = {{"DELETE", "/v1/items/1", "PUT, GET, HEAD, PATCH"},
@@ -75,9 +71,8 @@ static void wrong_methods_are_405_with_allow(void **state)
     }
 }
 
-static void head_answers_like_get_without_a_body(void **state)
+TEST_THAT(head_answers_like_get_without_a_body)
 {
-    (void)state;
     static const char *const paths[] = {"/livez", "/v1/items/1", "/metrics", "/openapi.json"};
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         char text[128], header[64];
@@ -96,9 +91,8 @@ static void head_answers_like_get_without_a_body(void **state)
     }
 }
 
-static void request_ids_are_echoed_or_made(void **state)
+TEST_THAT(request_ids_are_echoed_or_made)
 {
-    (void)state;
     struct raw_reply reply;
     char first[128], second[128];
     fixture_call(&fixture, "GET", "/nothing", "X-Request-Id: abc.D-1_2\r\n", "", &reply);
@@ -116,9 +110,8 @@ static void request_ids_are_echoed_or_made(void **state)
     assert_string_not_equal(first, second);
 }
 
-static void audit_takes_a_resource(void **state)
+TEST_THAT(audit_takes_a_resource)
 {
-    (void)state;
     struct raw_reply reply;
     struct op op;
     assert_int_equal(
@@ -139,9 +132,8 @@ static void audit_takes_a_resource(void **state)
     }
 }
 
-static void ledger_takes_a_cursor_and_a_length(void **state)
+TEST_THAT(ledger_takes_a_cursor_and_a_length)
 {
-    (void)state;
     static const struct {
         const char *query;
         const char *after;
@@ -176,9 +168,8 @@ static void ledger_takes_a_cursor_and_a_length(void **state)
     }
 }
 
-static void bodies_of_any_length_leave_the_query_as_it_is(void **state)
+TEST_THAT(bodies_of_any_length_leave_the_query_as_it_is)
 {
-    (void)state;
     static const size_t lengths[] = {0, 1, 300, 1000, HTTP_BODY_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         char body[HTTP_BODY_MAX + 1];
@@ -194,9 +185,8 @@ static void bodies_of_any_length_leave_the_query_as_it_is(void **state)
     }
 }
 
-static void long_answers_arrive_whole(void **state)
+TEST_THAT(long_answers_arrive_whole)
 {
-    (void)state;
     struct raw_reply reply;
     assert_int_equal(fixture_call(&fixture, "GET", "/v1/guards", "", "", &reply), 200);
     assert_int_equal(reply.body_bytes, STUB_LONG_BYTES + 1); /* and a newline */
@@ -204,9 +194,8 @@ static void long_answers_arrive_whole(void **state)
     raw_free(&reply);
 }
 
-static void metrics_count_what_was_answered(void **state)
+TEST_THAT(metrics_count_what_was_answered)
 {
-    (void)state;
     static const char line[] =
         "seckill_http_requests_total{method=\"GET\",route=\"/v1/orders/{id}\",status=\"200\"}";
     const long before = fixture_metric(&fixture, line);
@@ -222,21 +211,4 @@ static void metrics_count_what_was_answered(void **state)
                      (before < 0 ? 0 : before) + 3);
     assert_true(fixture_metric(&fixture, "stub_submitted_total") > 0);
     assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_paths_are_404),
-        cmocka_unit_test(bad_ids_are_400),
-        cmocka_unit_test(wrong_methods_are_405_with_allow),
-        cmocka_unit_test(head_answers_like_get_without_a_body),
-        cmocka_unit_test(request_ids_are_echoed_or_made),
-        cmocka_unit_test(audit_takes_a_resource),
-        cmocka_unit_test(ledger_takes_a_cursor_and_a_length),
-        cmocka_unit_test(bodies_of_any_length_leave_the_query_as_it_is),
-        cmocka_unit_test(long_answers_arrive_whole),
-        cmocka_unit_test(metrics_count_what_was_answered),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -8,10 +8,33 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libmicrohttpd keeps a second copy of cookies. A request with an effect must be answered. */
-static void a_head_full_of_cookies_is_answered(void **state)
+GROUP_FIXTURE(start, fixture_tear_down);
+
+/* A head with the greatest number of lines and of bytes. libmicrohttpd's buffer also holds a record
+ * of each line and the head of the answer. */
+TEST_THAT(the_largest_head_is_taken)
 {
-    (void)state;
+    enum { LINES = FRAMING_HEADERS_MAX, LEFT = 4 }; /* LEFT: lines of POST and Content-Length */
+    char text[HTTP_HEAD_MAX + sizeof BODY];
+    size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\n");
+    size_t to_fill = HTTP_HEAD_MAX - 2 - n;
+    for (size_t line = 0; line < LINES - LEFT; line++) {
+        size_t length = to_fill / (LINES - LEFT) + (line < to_fill % (LINES - LEFT));
+        memset(text + n, 'a', length);
+        memcpy(text + n, "A: ", 3);
+        memcpy(text + n + length - 2, "\r\n", 2);
+        n += length;
+    }
+    assert_int_equal(n, HTTP_HEAD_MAX - 2);
+    strcpy(text + n, "\r\n" BODY);
+    struct raw_reply reply;
+    assert_int_equal(fixture_ask(&fixture, text, &reply), 201);
+    raw_free(&reply);
+}
+
+/* libmicrohttpd keeps a second copy of cookies. A request with an effect must be answered. */
+TEST_THAT(a_head_full_of_cookies_is_answered)
+{
     enum { COOKIES = HTTP_HEAD_MAX - 200 };
     char text[HTTP_HEAD_MAX + sizeof BODY];
     size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\nCookie: a=");
@@ -25,9 +48,8 @@ static void a_head_full_of_cookies_is_answered(void **state)
 }
 
 /* libmicrohttpd has room for some hundred of them. Beyond that it may close without an answer. */
-static void more_arguments_or_cookies_than_there_is_room_for_harm_nobody(void **state)
+TEST_THAT(more_arguments_or_cookies_than_there_is_room_for_harm_nobody)
 {
-    (void)state;
     enum { MANY = 2000, STEP = 50 };
     static const struct {
         const char *before, *each, *after;
@@ -55,9 +77,8 @@ static void more_arguments_or_cookies_than_there_is_room_for_harm_nobody(void **
     raw_free(&reply);
 }
 
-static void long_heads_are_431(void **state)
+TEST_THAT(long_heads_are_431)
 {
-    (void)state;
     static const size_t sizes[] = {8300, 12000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         char *text = calloc(1, sizes[i] + 128);
@@ -79,33 +100,9 @@ static void long_heads_are_431(void **state)
     raw_free(&reply);
 }
 
-/* A head with the greatest number of lines and of bytes. libmicrohttpd's buffer also holds a record
- * of each line and the head of the answer. */
-static void the_largest_head_is_taken(void **state)
-{
-    (void)state;
-    enum { LINES = FRAMING_HEADERS_MAX, LEFT = 4 }; /* LEFT: lines of POST and Content-Length */
-    char text[HTTP_HEAD_MAX + sizeof BODY];
-    size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\n");
-    size_t to_fill = HTTP_HEAD_MAX - 2 - n;
-    for (size_t line = 0; line < LINES - LEFT; line++) {
-        size_t length = to_fill / (LINES - LEFT) + (line < to_fill % (LINES - LEFT));
-        memset(text + n, 'a', length);
-        memcpy(text + n, "A: ", 3);
-        memcpy(text + n + length - 2, "\r\n", 2);
-        n += length;
-    }
-    assert_int_equal(n, HTTP_HEAD_MAX - 2);
-    strcpy(text + n, "\r\n" BODY);
-    struct raw_reply reply;
-    assert_int_equal(fixture_ask(&fixture, text, &reply), 201);
-    raw_free(&reply);
-}
-
 /* Beyond its buffer libmicrohttpd answers by itself; the test requires that the connection ends. */
-static void endless_heads_are_cut_off(void **state)
+TEST_THAT(endless_heads_are_cut_off)
 {
-    (void)state;
     int fd = raw_connect(fixture.port);
     raw_send_text(fd, GET HOST);
     char line[1024];
@@ -117,16 +114,4 @@ static void endless_heads_are_cut_off(void **state)
             break;
     assert_true(raw_closed(fd, RAW_WAIT_MS));
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_largest_head_is_taken),
-        cmocka_unit_test(a_head_full_of_cookies_is_answered),
-        cmocka_unit_test(more_arguments_or_cookies_than_there_is_room_for_harm_nobody),
-        cmocka_unit_test(long_heads_are_431),
-        cmocka_unit_test(endless_heads_are_cut_off),
-    };
-    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

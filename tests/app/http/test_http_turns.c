@@ -89,10 +89,11 @@ static void let_it_turn(void)
     sem_post(&may_turn);
 }
 
+TEST_FIXTURE(start_looking, fixture_tear_down);
+
 /* All get the same texts: the events, then the counters. */
-static void a_turn_tells_a_few_listeners(void **state)
+TEST_THAT(a_turn_tells_a_few_listeners)
 {
-    (void)state;
     static struct sse all[MANY];
     struct op op;
     for (int i = 0; i < MANY; i++)
@@ -114,9 +115,8 @@ static bool is_past(void *until_ms)
     return test_now_ms() > *(const int64_t *)until_ms;
 }
 
-static void a_turn_ends_a_few_that_are_late(void **state)
+TEST_THAT(a_turn_ends_a_few_that_are_late)
 {
-    (void)state;
     int fds[MANY];
     for (int i = 0; i < MANY; i++)
         fds[i] = raw_connect(fixture.port);
@@ -133,15 +133,4 @@ static void a_turn_ends_a_few_that_are_late(void **state)
         raw_free(&reply);
         close(fds[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_turn_tells_a_few_listeners, start_looking,
-                                        fixture_tear_down),
-        cmocka_unit_test_setup_teardown(a_turn_ends_a_few_that_are_late, start_looking,
-                                        fixture_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,12 @@
 #include "routes.h"
 #include "stock_change.h"
 #include "answer.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 static json_t *document;
@@ -99,9 +95,10 @@ static void security_is_that_of(const struct route *route, const json_t *operati
         assert_non_null(json_object_get(responses, "403"));
 }
 
-static void every_route_is_described_and_nothing_else(void **state)
+GROUP_FIXTURE(load, unload);
+
+TEST_THAT(every_route_is_described_and_nothing_else)
 {
-    (void)state;
     size_t described = 0;
     const char *path, *member;
     json_t *item, *value;
@@ -152,9 +149,8 @@ static void field_is(const struct field *field, json_t *schema)
     assert_true(fallback == NULL || json_integer_value(fallback) == field->fallback);
 }
 
-static void bodies_are_described_as_they_are_checked(void **state)
+TEST_THAT(bodies_are_described_as_they_are_checked)
 {
-    (void)state;
     for (size_t i = 0; i < n_routes; i++) {
         json_t *body = json_object_get(operation_of(&routes[i]), "requestBody");
         const bool takes_body = strcmp(routes[i].method, "GET") != 0;
@@ -171,9 +167,8 @@ static void bodies_are_described_as_they_are_checked(void **state)
     }
 }
 
-static void a_write_asks_for_a_key_or_a_condition(void **state)
+TEST_THAT(a_write_asks_for_a_key_or_a_condition)
 {
-    (void)state;
     for (size_t i = 0; i < n_routes; i++) {
         size_t index;
         json_t *value;
@@ -195,9 +190,8 @@ static void a_write_asks_for_a_key_or_a_condition(void **state)
 }
 
 /* The introduction names each POST that takes no key. */
-static void the_introduction_names_the_posts_without_a_key(void **state)
+TEST_THAT(the_introduction_names_the_posts_without_a_key)
 {
-    (void)state;
     const char *text =
         json_string_value(json_object_get(json_object_get(document, "info"), "description"));
     const char *begin = strstr(text, "Every POST needs an Idempotency-Key, except ");
@@ -215,10 +209,9 @@ static void the_introduction_names_the_posts_without_a_key(void **state)
 }
 
 /* A reason that the document lists is one of the service's table, and the other way round. */
-static void the_reasons_of_stock_changes_are_listed(void **state)
+TEST_THAT(the_reasons_of_stock_changes_are_listed)
 {
     static const char *const places[] = {"ChangeStock", "StockChange"};
-    (void)state;
     json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         json_t *properties = json_object_get(json_object_get(schemas, places[i]), "properties");
@@ -230,9 +223,8 @@ static void the_reasons_of_stock_changes_are_listed(void **state)
     }
 }
 
-static void every_problem_is_described(void **state)
+TEST_THAT(every_problem_is_described)
 {
-    (void)state;
     json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
     json_t *properties = json_object_get(json_object_get(schemas, "Problem"), "properties");
     json_t *types = json_object_get(json_object_get(properties, "type"), "enum");
@@ -249,9 +241,8 @@ static void every_problem_is_described(void **state)
 }
 
 /* The type of a problem in an answer is the path of its page. */
-static void every_problem_has_a_page(void **state)
+TEST_THAT(every_problem_has_a_page)
 {
-    (void)state;
     static const struct extra_routes *const none[EXTRAS_MAX];
     for (int p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++) {
         const char *id = problem_info((enum problem)p)->id, *advice;
@@ -282,23 +273,7 @@ static void references_lead_somewhere_in(json_t *value)
     json_array_foreach(value, index, member) references_lead_somewhere_in(member);
 }
 
-static void references_lead_somewhere(void **state)
+TEST_THAT(references_lead_somewhere)
 {
-    (void)state;
     references_lead_somewhere_in(document);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_route_is_described_and_nothing_else),
-        cmocka_unit_test(bodies_are_described_as_they_are_checked),
-        cmocka_unit_test(a_write_asks_for_a_key_or_a_condition),
-        cmocka_unit_test(the_introduction_names_the_posts_without_a_key),
-        cmocka_unit_test(the_reasons_of_stock_changes_are_listed),
-        cmocka_unit_test(every_problem_is_described),
-        cmocka_unit_test(every_problem_has_a_page),
-        cmocka_unit_test(references_lead_somewhere),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

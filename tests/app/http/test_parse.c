@@ -2,17 +2,13 @@
 #include "json_room.h"
 #include "parse.h"
 #include "resource.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct route *route_of(enum op_kind kind)
 {
@@ -43,9 +39,8 @@ static bool parse(enum op_kind kind, const char *body, struct op *op)
     return parse_n(kind, body, strlen(body), op);
 }
 
-static void fields_and_defaults_are_filled(void **state)
+TEST_THAT(fields_and_defaults_are_filled)
 {
-    (void)state;
     struct op op;
     assert_true(parse(OP_PUT_ITEM, "{\"stock\":5}", &op));
     assert_int_equal(op.amount, 5);
@@ -69,9 +64,8 @@ static void fields_and_defaults_are_filled(void **state)
     assert_int_equal(op.amount, -200);
 }
 
-static void a_number_that_is_too_large_is_not_called_bad_json(void **state)
+TEST_THAT(a_number_that_is_too_large_is_not_called_bad_json)
 {
-    (void)state;
     struct op op;
     assert_false(parse(OP_PUT_ITEM, "{\"stock\":9223372036854775808}", &op));
     assert_non_null(strstr(op.answer.body, "too large a number"));
@@ -79,9 +73,8 @@ static void a_number_that_is_too_large_is_not_called_bad_json(void **state)
     assert_non_null(strstr(op.answer.body, "not valid JSON"));
 }
 
-static void retries_read_alike_and_other_requests_do_not(void **state)
+TEST_THAT(retries_read_alike_and_other_requests_do_not)
 {
-    (void)state;
     static const struct {
         enum op_kind kind;
         const char *body;
@@ -116,9 +109,8 @@ static void retries_read_alike_and_other_requests_do_not(void **state)
     assert_string_equal(same.request, ops[3].request);
 }
 
-static void the_longest_request_fits(void **state)
+TEST_THAT(the_longest_request_fits)
 {
-    (void)state;
     struct op op;
     char body[512], id[65], reason[DB_REASON_MAX + 2];
     memset(id, 'i', 64);
@@ -146,9 +138,8 @@ static void the_longest_request_fits(void **state)
     assert_false(parse(OP_CHANGE_STOCK, body, &op));
 }
 
-static void malformed_bodies_are_refused(void **state)
+TEST_THAT(malformed_bodies_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       " ",
                                       "{",
@@ -185,9 +176,8 @@ static void malformed_bodies_are_refused(void **state)
     assert_false(parse(OP_PAY_ORDER, "{\"x\":1}", &op));
 }
 
-static void wrong_types_and_ranges_are_refused(void **state)
+TEST_THAT(wrong_types_and_ranges_are_refused)
 {
-    (void)state;
     static const struct {
         enum op_kind kind;
         const char *body, *named;
@@ -232,9 +222,8 @@ static void wrong_types_and_ranges_are_refused(void **state)
 
 /* -- memory for it ---------------------------------------------------------------------------- */
 
-static void an_order_is_read_without_an_allocation(void **state)
+TEST_THAT(an_order_is_read_without_an_allocation)
 {
-    (void)state;
     struct json_room room;
     json_room_enter(&room);
     json_t *order = json_loads("{\"user_id\":\"0123456789012345678901234567890123456789012345678901"
@@ -250,9 +239,8 @@ static void an_order_is_read_without_an_allocation(void **state)
     assert_true(room.used <= 1024);
 }
 
-static void a_document_beyond_its_room_is_whole(void **state)
+TEST_THAT(a_document_beyond_its_room_is_whole)
 {
-    (void)state;
     enum { NUMBERS = 2000 };
     static char text[NUMBERS * 5 + 3] = "[";
     for (int i = 0; i < NUMBERS; i++)
@@ -269,9 +257,8 @@ static void a_document_beyond_its_room_is_whole(void **state)
     assert_true(sum == NUMBERS * INT64_C(1000) + (int64_t)NUMBERS * (NUMBERS - 1) / 2);
 }
 
-static void documents_of_others_are_malloced(void **state)
+TEST_THAT(documents_of_others_are_malloced)
 {
-    (void)state;
     json_t *before = json_pack("[i]", 1);
     struct json_room room;
     json_room_enter(&room);
@@ -285,9 +272,8 @@ static void documents_of_others_are_malloced(void **state)
     json_decref(list);
 }
 
-static void percent_encoding_is_strict(void **state)
+TEST_THAT(percent_encoding_is_strict)
 {
-    (void)state;
     char text[8];
     assert_int_equal(percent_decode("a%2db", 5, text, sizeof(text)), 3);
     assert_string_equal(text, "a-b");
@@ -302,17 +288,5 @@ static void percent_encoding_is_strict(void **state)
 int main(void)
 {
     json_room_set_up(); /* as the service does */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_and_defaults_are_filled),
-        cmocka_unit_test(a_number_that_is_too_large_is_not_called_bad_json),
-        cmocka_unit_test(retries_read_alike_and_other_requests_do_not),
-        cmocka_unit_test(the_longest_request_fits),
-        cmocka_unit_test(malformed_bodies_are_refused),
-        cmocka_unit_test(wrong_types_and_ranges_are_refused),
-        cmocka_unit_test(an_order_is_read_without_an_allocation),
-        cmocka_unit_test(a_document_beyond_its_room_is_whole),
-        cmocka_unit_test(documents_of_others_are_malloced),
-        cmocka_unit_test(percent_encoding_is_strict),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,15 +2,13 @@
 #include "redis.h"
 #include "service_rig.h"
 #include "service_private.h"
+#include "tests.h"
 
 #include <hiredis/hiredis.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* One order is held in its section while the others queue behind it. */
 enum { BATCH = 4, BATCHES = 6, ORDERS = 1 + BATCH * (BATCHES - 1), LEASE_MS = 10000 };
@@ -68,33 +66,32 @@ static int grants_for_all(enum op_point held_at)
     return granted;
 }
 
-static void waiting_batches_go_on_under_one_lock(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(NULL, rig_clear);
+
+TEST_THAT(waiting_batches_go_on_under_one_lock)
 {
-    (void)state;
     start("redis-token", BATCHES);
     assert_int_equal(grants_for_all(OP_DECIDED), 1);
 }
 
-static void after_its_turns_a_lane_gives_the_lock_back(void **state)
+TEST_THAT(after_its_turns_a_lane_gives_the_lock_back)
 {
-    (void)state;
     start("redis-token", 2);
     assert_int_equal(grants_for_all(OP_DECIDED), BATCHES / 2);
     start("redis-token", 1);
     assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
 }
 
-static void fair_lock_goes_back_to_its_line_after_each_batch(void **state)
+TEST_THAT(fair_lock_goes_back_to_its_line_after_each_batch)
 {
-    (void)state;
     start("redis-fair", BATCHES);
     assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
 }
 
 /* When half of the lease is over, the lane acquires the lock again before its next turn. */
-static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
+TEST_THAT(lock_with_little_of_its_lease_left_is_taken_anew)
 {
-    (void)state;
     start("redis-token", BATCHES);
     rig_stop();
     rig.config.watchdog = false;
@@ -113,35 +110,6 @@ static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
     rig_stop();
     assert_int_equal(granted, 2);
     assert_int_equal(ops_count(ops, 1 + BATCH, 201), 1 + BATCH);
-}
-
-/* The lane's lock is released even if all orders of a turn are replayed. */
-static void replayed_orders_leave_no_lock_behind(void **state)
-{
-    (void)state;
-    static struct op again[BATCH];
-    struct op held;
-    start("redis-token", BATCHES);
-    ops_run(rig.service, ops, BATCH);
-    assert_int_equal(ops_count(ops, BATCH, 201), BATCH);
-    op_make(&held, OP_PLACE_ORDER, "1", "u2", 1, 1000);
-    for (int i = 0; i < BATCH; i++)
-        op_make(&again[i], OP_PLACE_ORDER, "1", "u1", 1, i);
-    gate_set(0, OP_DECIDED, held.request_id);
-    ops_submit(rig.service, &held, 1);
-    gate_wait(0);
-    ops_submit(rig.service, again, BATCH);
-    gate_open(0);
-    ops_wait(&held, 1);
-    ops_wait(again, BATCH);
-    points_clear();
-    bool drained = service_drain(rig.service, 60000); /* the worker may not have released yet */
-    service_close(rig.service);
-    rig.service = NULL;
-    assert_true(drained);
-    assert_false(is_locked());
-    for (int i = 0; i < BATCH; i++)
-        assert_true(again[i].answer.replayed);
 }
 
 /* A's lane has written once and stands before its second write, under the same hold and fence. Its
@@ -181,10 +149,9 @@ static void second_turn_of_a_late_holder(bool late_one_writes_first, struct op *
     assert_int_equal(newer->answer.status, 201);
 }
 
-static void late_second_turn_that_writes_first_makes_the_newer_holder_read_again(void **state)
+TEST_THAT(late_second_turn_that_writes_first_makes_the_newer_holder_read_again)
 {
     struct op late, newer;
-    (void)state;
     second_turn_of_a_late_holder(true, &late, &newer);
     assert_int_equal(late.answer.status, 201);
     assert_int_equal(answer_number(&late, "fence"), answer_number(&ops[0], "fence"));
@@ -193,14 +160,41 @@ static void late_second_turn_that_writes_first_makes_the_newer_holder_read_again
     assert_true(audit_is_clean(rig.service));
 }
 
-static void late_second_turn_after_a_newer_holder_wrote_is_refused(void **state)
+TEST_THAT(late_second_turn_after_a_newer_holder_wrote_is_refused)
 {
     struct op late, newer;
-    (void)state;
     second_turn_of_a_late_holder(false, &late, &newer);
     assert_int_equal(late.answer.problem, PROBLEM_LOCK_LOST);
     assert_int_equal(rig_stock(), 99);
     assert_true(audit_is_clean(rig.service));
+}
+
+/* The lane's lock is released even if all orders of a turn are replayed. */
+TEST_THAT(replayed_orders_leave_no_lock_behind)
+{
+    static struct op again[BATCH];
+    struct op held;
+    start("redis-token", BATCHES);
+    ops_run(rig.service, ops, BATCH);
+    assert_int_equal(ops_count(ops, BATCH, 201), BATCH);
+    op_make(&held, OP_PLACE_ORDER, "1", "u2", 1, 1000);
+    for (int i = 0; i < BATCH; i++)
+        op_make(&again[i], OP_PLACE_ORDER, "1", "u1", 1, i);
+    gate_set(0, OP_DECIDED, held.request_id);
+    ops_submit(rig.service, &held, 1);
+    gate_wait(0);
+    ops_submit(rig.service, again, BATCH);
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(again, BATCH);
+    points_clear();
+    bool drained = service_drain(rig.service, 60000); /* the worker may not have released yet */
+    service_close(rig.service);
+    rig.service = NULL;
+    assert_true(drained);
+    assert_false(is_locked());
+    for (int i = 0; i < BATCH; i++)
+        assert_true(again[i].answer.replayed);
 }
 
 static uint64_t observed(const struct metric_histogram *histogram)
@@ -212,9 +206,8 @@ static uint64_t observed(const struct metric_histogram *histogram)
 }
 
 /* Whether the lock was acquired alone or together with those of other items. */
-static void each_lock_is_measured_once_however_it_was_taken(void **state)
+TEST_THAT(each_lock_is_measured_once_however_it_was_taken)
 {
-    (void)state;
     enum { ROUNDS = 10 };
     struct op op;
     char ids[ORDERS][16];
@@ -235,21 +228,4 @@ static void each_lock_is_measured_once_however_it_was_taken(void **state)
     assert_int_equal(observed(&guard->hold_us), grants());
     service_close(rig.service);
     rig.service = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(waiting_batches_go_on_under_one_lock, rig_clear),
-        cmocka_unit_test_teardown(after_its_turns_a_lane_gives_the_lock_back, rig_clear),
-        cmocka_unit_test_teardown(fair_lock_goes_back_to_its_line_after_each_batch, rig_clear),
-        cmocka_unit_test_teardown(lock_with_little_of_its_lease_left_is_taken_anew, rig_clear),
-        cmocka_unit_test_teardown(
-            late_second_turn_that_writes_first_makes_the_newer_holder_read_again, rig_clear),
-        cmocka_unit_test_teardown(late_second_turn_after_a_newer_holder_wrote_is_refused,
-                                  rig_clear),
-        cmocka_unit_test_teardown(replayed_orders_leave_no_lock_behind, rig_clear),
-        cmocka_unit_test_teardown(each_lock_is_measured_once_however_it_was_taken, rig_clear),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -1,10 +1,8 @@
 /* Lanes served one at a time. */
 #include "crew.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { MANY = CREW_OPS_MAX, THREADS = 8, A = 0, B = 1, FIRST = 2 };
 
@@ -15,9 +13,8 @@ static void expect_order(size_t n)
         assert_int_equal(crew.order[i], i);
 }
 
-static void lane_is_served_in_order_by_one_thread_at_a_time(void **state)
+TEST_THAT(lane_is_served_in_order_by_one_thread_at_a_time)
 {
-    (void)state;
     crew_open(false, THREADS, 7, MANY);
     crew_open_gate();
     for (int i = 0; i < MANY; i++)
@@ -45,16 +42,14 @@ static void see_cold_lane_wait_for_one_batch(bool goes_on)
     assert_memory_equal(crew.order, expected, sizeof expected);
 }
 
-static void cold_lane_waits_for_one_batch_of_a_hot_one(void **state)
+TEST_THAT(cold_lane_waits_for_one_batch_of_a_hot_one)
 {
-    (void)state;
     see_cold_lane_wait_for_one_batch(false);
     see_cold_lane_wait_for_one_batch(true);
 }
 
-static void lane_goes_on_while_no_other_waits(void **state)
+TEST_THAT(lane_goes_on_while_no_other_waits)
 {
-    (void)state;
     crew_open(false, 1, 3, MANY);
     crew.goes_on = true;
     assert_true(crew_submit(0, A));
@@ -68,9 +63,8 @@ static void lane_goes_on_while_no_other_waits(void **state)
     assert_int_equal(crew.turns[0].n_batches, 5); /* 1, then 3 + 3 + 3 + 1 */
 }
 
-static void waiting_operations_of_a_hot_lane_hold_no_thread(void **state)
+TEST_THAT(waiting_operations_of_a_hot_lane_hold_no_thread)
 {
-    (void)state;
     crew_open(false, 2, 1, MANY);
     for (int i = 0; i < MANY - 1; i++)
         assert_true(crew_submit(i, A));
@@ -82,9 +76,8 @@ static void waiting_operations_of_a_hot_lane_hold_no_thread(void **state)
     assert_int_equal(crew.served, MANY);
 }
 
-static void operations_without_a_name_run_at_the_same_time(void **state)
+TEST_THAT(operations_without_a_name_run_at_the_same_time)
 {
-    (void)state;
     crew_open(false, THREADS, 10, MANY);
     for (int i = 0; i < THREADS; i++)
         assert_true(crew_submit(i, CREW_NO_LANE));
@@ -95,9 +88,8 @@ static void operations_without_a_name_run_at_the_same_time(void **state)
     assert_int_equal(crew.n_turns, THREADS);
 }
 
-static void spread_operations_run_at_the_same_time(void **state)
+TEST_THAT(spread_operations_run_at_the_same_time)
 {
-    (void)state;
     crew_open(false, THREADS, 3, MANY);
     assert_true(crew_submit(0, A));
     crew_wait_at_gate(1);
@@ -118,9 +110,8 @@ static void spread_operations_run_at_the_same_time(void **state)
     assert_int_equal(crew.n_turns, THREADS + 1);
 }
 
-static void full_queue_refuses_and_takes_again_when_served(void **state)
+TEST_THAT(full_queue_refuses_and_takes_again_when_served)
 {
-    (void)state;
     crew_open(false, 1, 1, 2);
     assert_true(crew_submit(0, A));
     crew_wait_at_gate(1); /* being served: not counted as waiting */
@@ -134,18 +125,4 @@ static void full_queue_refuses_and_takes_again_when_served(void **state)
     assert_true(crew_submit(4, A));
     lanes_close(crew.lanes);
     assert_int_equal(crew.served, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lane_is_served_in_order_by_one_thread_at_a_time),
-        cmocka_unit_test(cold_lane_waits_for_one_batch_of_a_hot_one),
-        cmocka_unit_test(lane_goes_on_while_no_other_waits),
-        cmocka_unit_test(waiting_operations_of_a_hot_lane_hold_no_thread),
-        cmocka_unit_test(operations_without_a_name_run_at_the_same_time),
-        cmocka_unit_test(spread_operations_run_at_the_same_time),
-        cmocka_unit_test(full_queue_refuses_and_takes_again_when_served),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

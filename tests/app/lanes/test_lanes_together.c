@@ -1,9 +1,6 @@
 /* Many lanes served in one turn, and lanes postponed to their own turn. */
 #include "crew.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests.h"
 
 enum { MANY = 4000, BATCH = 128 };
 
@@ -17,9 +14,8 @@ static void submit(int number, int lane)
     assert_true(crew_submit(number, lane));
 }
 
-static void operations_that_gather_in_many_lanes_are_served_together(void **state)
+TEST_THAT(operations_that_gather_in_many_lanes_are_served_together)
 {
-    (void)state;
     open_lanes(1);
     submit(0, 0);
     crew_wait_at_gate(1);
@@ -34,9 +30,8 @@ static void operations_that_gather_in_many_lanes_are_served_together(void **stat
     assert_int_equal(crew.turns[1].n_ops, 10);
 }
 
-static void many_lanes_have_their_bounds(void **state)
+TEST_THAT(many_lanes_have_their_bounds)
 {
-    (void)state;
     open_lanes(1);
     submit(0, 0);
     crew_wait_at_gate(1);
@@ -56,9 +51,8 @@ static void many_lanes_have_their_bounds(void **state)
     assert_int_equal(crew.turns[4].n_lanes, CREW_LANES - 3 - LANES_MANY_MAX);
 }
 
-static void lanes_are_served_in_order_of_arrival_single_or_many(void **state)
+TEST_THAT(lanes_are_served_in_order_of_arrival_single_or_many)
 {
-    (void)state;
     open_lanes(1);
     submit(0, 0);
     crew_wait_at_gate(1);
@@ -75,9 +69,8 @@ static void lanes_are_served_in_order_of_arrival_single_or_many(void **state)
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-static void many_lanes_have_no_more_operations_than_a_batch(void **state)
+TEST_THAT(many_lanes_have_no_more_operations_than_a_batch)
 {
-    (void)state;
     open_lanes(1);
     submit(0, 0);
     crew_wait_at_gate(1);
@@ -92,9 +85,8 @@ static void many_lanes_have_no_more_operations_than_a_batch(void **state)
     assert_int_equal(crew.turns[1].largest, LANES_PART_MAX - 1);
 }
 
-static void a_postponed_lane_has_its_own_turn_next(void **state)
+TEST_THAT(a_postponed_lane_has_its_own_turn_next)
 {
-    (void)state;
     open_lanes(1);
     crew.postpones = "l2";
     submit(0, 0);
@@ -112,9 +104,8 @@ static void a_postponed_lane_has_its_own_turn_next(void **state)
     assert_int_equal(crew.turns[2].n_ops, 2); /* both of lane 2 */
 }
 
-static void a_lane_postponed_once_is_served_with_others_again(void **state)
+TEST_THAT(a_lane_postponed_once_is_served_with_others_again)
 {
-    (void)state;
     open_lanes(1);
     crew.postpones = "l2";
     submit(0, 2);
@@ -127,9 +118,8 @@ static void a_lane_postponed_once_is_served_with_others_again(void **state)
         assert_int_equal(crew.turns[i].together, i % 2 == 0);
 }
 
-static void later_operations_stay_behind_a_postponed_one(void **state)
+TEST_THAT(later_operations_stay_behind_a_postponed_one)
 {
-    (void)state;
     open_lanes(1);
     crew.postpones = "l2";
     submit(0, 2);
@@ -150,9 +140,8 @@ static void later_operations_stay_behind_a_postponed_one(void **state)
     assert_false(crew.disorder);
 }
 
-static void a_lane_that_had_many_operations_is_served_with_others_again(void **state)
+TEST_THAT(a_lane_that_had_many_operations_is_served_with_others_again)
 {
-    (void)state;
     open_lanes(1);
     submit(0, CREW_NO_LANE);
     crew_wait_at_gate(1);
@@ -168,9 +157,8 @@ static void a_lane_that_had_many_operations_is_served_with_others_again(void **s
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-static void a_lane_does_not_go_on_while_many_lanes_wait(void **state)
+TEST_THAT(a_lane_does_not_go_on_while_many_lanes_wait)
 {
-    (void)state;
     open_lanes(1);
     crew.goes_on = true;
     submit(0, CREW_NO_LANE);
@@ -190,9 +178,8 @@ static void a_lane_does_not_go_on_while_many_lanes_wait(void **state)
 }
 
 /* An operation of the same name, in its own lane, spreads the waiting lane, which is then empty. */
-static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
+TEST_THAT(a_lane_that_is_spread_while_it_waits_has_no_turn)
 {
-    (void)state;
     open_lanes(1);
     crew.postpones = "l2";
     crew.spreads = true;
@@ -217,9 +204,8 @@ static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
 
 /* At most two threads serve many lanes. Operations that arrive meanwhile queue up, and a thread
  * stays free for single lanes. */
-static void many_lanes_leave_threads_to_single_ones(void **state)
+TEST_THAT(many_lanes_leave_threads_to_single_ones)
 {
-    (void)state;
     open_lanes(4);
     submit(0, 0);
     crew_wait_at_gate(1);
@@ -244,9 +230,8 @@ static void many_lanes_leave_threads_to_single_ones(void **state)
     assert_int_equal(crew.turns[4].n_lanes, 10);
 }
 
-static void each_lane_keeps_its_order_whatever_is_postponed(void **state)
+TEST_THAT(each_lane_keeps_its_order_whatever_is_postponed)
 {
-    (void)state;
     unsigned random = 1;
     open_lanes(8);
     crew_open_gate();
@@ -260,23 +245,4 @@ static void each_lane_keeps_its_order_whatever_is_postponed(void **state)
     assert_int_equal(crew.served, MANY);
     assert_false(crew.overlap);
     assert_false(crew.disorder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_that_gather_in_many_lanes_are_served_together),
-        cmocka_unit_test(many_lanes_have_their_bounds),
-        cmocka_unit_test(lanes_are_served_in_order_of_arrival_single_or_many),
-        cmocka_unit_test(many_lanes_have_no_more_operations_than_a_batch),
-        cmocka_unit_test(a_postponed_lane_has_its_own_turn_next),
-        cmocka_unit_test(a_lane_postponed_once_is_served_with_others_again),
-        cmocka_unit_test(later_operations_stay_behind_a_postponed_one),
-        cmocka_unit_test(a_lane_that_had_many_operations_is_served_with_others_again),
-        cmocka_unit_test(a_lane_does_not_go_on_while_many_lanes_wait),
-        cmocka_unit_test(a_lane_that_is_spread_while_it_waits_has_no_turn),
-        cmocka_unit_test(many_lanes_leave_threads_to_single_ones),
-        cmocka_unit_test(each_lane_keeps_its_order_whatever_is_postponed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

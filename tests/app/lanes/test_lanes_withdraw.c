@@ -1,10 +1,8 @@
 /* Operations that are taken out while they wait: of lanes that wait and of one that is served. */
 #include "crew.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { A, B, C, D, SERVED, NUMBERS = 40 };
 
@@ -45,11 +43,10 @@ static void expect_order(const int64_t *expected, size_t n)
     assert_memory_equal(crew.order, expected, n * sizeof *expected);
 }
 
-static void what_stays_is_served_in_its_order_and_there_is_room_again(void **state)
+TEST_THAT(what_stays_is_served_in_its_order_and_there_is_room_again)
 {
     static const int leave[] = {1, 4, 6, 7, 8, 10, 11};
     static const int64_t expected[] = {0, 2, 3, 5, 9, 14, 15, 16, 17, 12, 20, 13, 18};
-    (void)state;
     crew_open(false, 1, 3, 12);
     submit(0, 0, SERVED);
     crew_wait_at_gate(1);
@@ -72,10 +69,9 @@ static void what_stays_is_served_in_its_order_and_there_is_room_again(void **sta
 }
 
 /* As many as are left decide whether lanes share a turn. A lane that is empty is not among them. */
-static void what_stays_is_served_together(void **state)
+TEST_THAT(what_stays_is_served_together)
 {
     static const int64_t expected[] = {0, 1, 11, 3, 4, 5, 6, 7, 8, 9, 10, 14};
-    (void)state;
     crew_open(true, 1, 128, NUMBERS);
     submit(0, 0, SERVED);
     crew_wait_at_gate(1);
@@ -93,10 +89,9 @@ static void what_stays_is_served_together(void **state)
 }
 
 /* Nothing waits, or nobody is gone. */
-static void nothing_is_taken_from_others(void **state)
+TEST_THAT(nothing_is_taken_from_others)
 {
     static const int64_t expected[] = {0, 1, 2};
-    (void)state;
     crew_open(false, 1, 3, NUMBERS);
     withdraw(NULL, 0);
     submit(0, 0, SERVED);
@@ -106,14 +101,4 @@ static void nothing_is_taken_from_others(void **state)
     submit(1, 2, A);
     withdraw(NULL, 0);
     expect_order(expected, sizeof expected / sizeof *expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_served_in_its_order_and_there_is_room_again),
-        cmocka_unit_test(what_stays_is_served_together),
-        cmocka_unit_test(nothing_is_taken_from_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,15 @@
 #include "redis.h"
 #include "together.h"
 #include "service_private.h"
+#include "tests.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static uint64_t commits(void)
 {
@@ -32,11 +30,13 @@ static uint64_t attempts(void)
 
 /* -- one commit ------------------------------------------------------------------------------- */
 
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(together_prepare, rig_clear);
+
 /* If Redis does not answer in time, the orders are served one by one. So a busy machine may need a
  * few rounds. */
-static void orders_of_many_items_share_one_commit(void **state)
+TEST_THAT(orders_of_many_items_share_one_commit)
 {
-    (void)state;
     enum { ROUNDS = 10 };
     bool shared = false;
     int rounds = 0;
@@ -58,9 +58,8 @@ static void orders_of_many_items_share_one_commit(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void repeated_orders_are_replayed(void **state)
+TEST_THAT(repeated_orders_are_replayed)
 {
-    (void)state;
     together_start_locked();
     together_run();
     together_order(&ops[0], FIRST, ORDERS - 1); /* a new one among them */
@@ -72,9 +71,8 @@ static void repeated_orders_are_replayed(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void guards_of_all_kinds_may_come_together(void **state)
+TEST_THAT(guards_of_all_kinds_may_come_together)
 {
-    (void)state;
     together_start(
         (const char *const[]){"", "sql-atomic", "none", "sql-version", "sql-row", "redis-set"}, 6);
     together_run();
@@ -85,9 +83,8 @@ static void guards_of_all_kinds_may_come_together(void **state)
 
 /* -- each by itself --------------------------------------------------------------------------- */
 
-static void an_order_that_waits_for_a_lock_keeps_no_other_waiting(void **state)
+TEST_THAT(an_order_that_waits_for_a_lock_keeps_no_other_waiting)
 {
-    (void)state;
     together_start_locked();
     assert_int_equal(redis_do(rig.redis, "SET lock:item:%d other PX %d", ITEMS - 1, PATIENCE_MS),
                      1);
@@ -103,9 +100,8 @@ static void an_order_that_waits_for_a_lock_keeps_no_other_waiting(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void orders_that_wait_for_locks_take_no_thread_from_others(void **state)
+TEST_THAT(orders_that_wait_for_locks_take_no_thread_from_others)
 {
-    (void)state;
     enum { HELD = 4 };
     together_start_locked();
     for (int i = 0; i < HELD; i++)
@@ -126,9 +122,8 @@ static void orders_that_wait_for_locks_take_no_thread_from_others(void **state)
 }
 
 /* The second order completes between the first one's read and its write. */
-static void orders_without_a_guard_race_beside_others_too(void **state)
+TEST_THAT(orders_without_a_guard_race_beside_others_too)
 {
-    (void)state;
     enum { LATE = N - 2, QUICK = N - 1 };
     together_start((const char *const[]){"", "none"}, 2);
     together_order(&ops[LATE], ITEMS - 1, LATE);
@@ -171,9 +166,8 @@ static void *hold_now_and_then(void *arg)
     return NULL;
 }
 
-static void nothing_is_lost_beside_another_instance_with_the_same_locks(void **state)
+TEST_THAT(nothing_is_lost_beside_another_instance_with_the_same_locks)
 {
-    (void)state;
     struct other other = {.held = 0};
     lk_error error;
     lk_stats stats;
@@ -193,20 +187,4 @@ static void nothing_is_lost_beside_another_instance_with_the_same_locks(void **s
     assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
     assert_int_equal(together_sold(), ORDERS);
     assert_true(audit_is_clean(rig.service));
-}
-
-#define TEST(claim) cmocka_unit_test_setup_teardown(claim, together_prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(orders_of_many_items_share_one_commit),
-        TEST(repeated_orders_are_replayed),
-        TEST(guards_of_all_kinds_may_come_together),
-        TEST(an_order_that_waits_for_a_lock_keeps_no_other_waiting),
-        TEST(orders_that_wait_for_locks_take_no_thread_from_others),
-        TEST(orders_without_a_guard_race_beside_others_too),
-        TEST(nothing_is_lost_beside_another_instance_with_the_same_locks),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -4,11 +4,9 @@
 #include "redis.h"
 #include "together.h"
 #include "service_private.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 enum {
     LEASE_MS = 5000,
@@ -51,9 +49,11 @@ static void cancel(void)
     assert_int_equal(op_run(rig.service, &op), 201);
 }
 
-static void an_order_whose_item_has_changed_begins_again(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(together_prepare, rig_clear);
+
+TEST_THAT(an_order_whose_item_has_changed_begins_again)
 {
-    (void)state;
     struct op op;
     together_start((const char *const[]){"", "", "sql-version"}, 3);
     assert_int_equal(op_run(rig.service, together_order(&op, FIRST, WATCHED + 1)), 201);
@@ -76,9 +76,8 @@ static void reset(void)
     assert_int_equal(db_run(rig.service->db, write_reset, &item, NULL), DB_OK);
 }
 
-static void an_order_whose_item_was_reset_has_released_its_lock(void **state)
+TEST_THAT(an_order_whose_item_was_reset_has_released_its_lock)
 {
-    (void)state;
     together_start_locked();
     see_one_begin_again(OP_DECIDED, reset);
     assert_int_equal(reruns(), 1);
@@ -92,9 +91,8 @@ static void change_guard(void)
     assert_int_equal(op_run(rig.service, op_put_item(&op, "2", STOCK, "redis-set")), 200);
 }
 
-static void an_order_whose_guard_has_changed_begins_again_under_the_new_one(void **state)
+TEST_THAT(an_order_whose_guard_has_changed_begins_again_under_the_new_one)
 {
-    (void)state;
     char guard[32];
     together_start((const char *const[]){"", "", "sql-version"}, 3);
     see_one_begin_again(OP_ACQUIRED, change_guard);
@@ -111,9 +109,8 @@ static bool locks_are_free(void *arg)
     return redis_do(rig.redis, "EXISTS lock:item:2 lock:item:3") == 0;
 }
 
-static void a_stale_fence_refuses_its_own_order_only(void **state)
+TEST_THAT(a_stale_fence_refuses_its_own_order_only)
 {
-    (void)state;
     enum { BEFORE = 20 }; /* orders of items 2 and 3, before Redis loses their fence counters */
     struct op op;
     together_start_locked();
@@ -132,9 +129,8 @@ static void a_stale_fence_refuses_its_own_order_only(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void a_lock_server_that_stands_still_costs_no_order(void **state)
+TEST_THAT(a_lock_server_that_stands_still_costs_no_order)
 {
-    (void)state;
     rig.config.lease_ms = LEASE_MS;
     together_start_locked();
     assert_int_equal(sandbox_signal(rig.redis, SIGSTOP), 0);
@@ -150,18 +146,4 @@ static void a_lock_server_that_stands_still_costs_no_order(void **state)
     assert_int_equal(ops_count(ops, N, 201), N);
     assert_int_equal(together_sold(), ITEMS);
     assert_true(audit_is_clean(rig.service));
-}
-
-#define TEST(claim) cmocka_unit_test_setup_teardown(claim, together_prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_order_whose_item_has_changed_begins_again),
-        TEST(an_order_whose_item_was_reset_has_released_its_lock),
-        TEST(an_order_whose_guard_has_changed_begins_again_under_the_new_one),
-        TEST(a_stale_fence_refuses_its_own_order_only),
-        TEST(a_lock_server_that_stands_still_costs_no_order),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

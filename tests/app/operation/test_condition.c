@@ -1,11 +1,8 @@
 /* If-Match and If-None-Match: what is a list of entity tags, and which version of a row it names.
  */
 #include "condition.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +74,8 @@ static const struct {
     {NULL, "W/\"1\", \"2\"", ALL & ~(BIT(1) | BIT(2)), false},
 };
 
-static void a_list_names_versions(void **state)
+TEST_THAT(a_list_names_versions)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct condition condition;
         const char *wrong = take(good[i].match, good[i].none, &condition);
@@ -97,9 +93,8 @@ static const char *const bad[] = {
     "W/",      "\"1\", W/",  "\"1 \"",      "\"a\tb\"", "\"1\",,,\"2", "*\"",
 };
 
-static void what_is_no_list_is_refused(void **state)
+TEST_THAT(what_is_no_list_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct condition condition;
         if (take(bad[i], NULL, &condition) == NULL)
@@ -109,17 +104,15 @@ static void what_is_no_list_is_refused(void **state)
     }
 }
 
-static void both_at_once_are_refused(void **state)
+TEST_THAT(both_at_once_are_refused)
 {
-    (void)state;
     struct condition condition;
     assert_non_null(take("\"1\"", "*", &condition));
     assert_non_null(take("*", "*", &condition));
 }
 
-static void the_tag_of_a_version_names_it(void **state)
+TEST_THAT(the_tag_of_a_version_names_it)
 {
-    (void)state;
     static const int64_t versions[] = {1, 2, 10, INT64_MAX};
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         char tag[CONDITION_TAG_MAX];
@@ -129,15 +122,4 @@ static void the_tag_of_a_version_names_it(void **state)
         assert_true(condition_holds(&condition, versions[i]));
         assert_false(condition_holds(&condition, versions[i] - 1));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_names_versions),
-        cmocka_unit_test(what_is_no_list_is_refused),
-        cmocka_unit_test(both_at_once_are_refused),
-        cmocka_unit_test(the_tag_of_a_version_names_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

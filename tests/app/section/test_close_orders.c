@@ -3,14 +3,12 @@
 #include "redis.h"
 #include "service_rig.h"
 #include "service_private.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/wait.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { ORDERS = 20 };
 

@@ -3,15 +3,13 @@
 #include "redis.h"
 #include "service_rig.h"
 #include "guard.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
 #include <sqlite3.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void start(const char *guard, bool from_database)
 {

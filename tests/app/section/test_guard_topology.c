@@ -1,11 +1,8 @@
 /* --redis and --redis-replicas reach the lock library: Sentinels, a cluster, replicas. */
 #include "guard.h"
 #include "sandbox.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 static struct sandbox *sandbox;
@@ -43,9 +40,10 @@ static lk_status lock_at(const char *redis, int64_t replicas)
     return status;
 }
 
-static void guards_lock_where_sentinels_say_and_where_replicas_are(void **state)
+GROUP_FIXTURE(open_sandbox, close_sandbox);
+
+TEST_THAT(guards_lock_where_sentinels_say_and_where_replicas_are)
 {
-    (void)state;
     struct sandbox_sentinel set;
     assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
     char list[2 * SANDBOX_TEXT_MAX];
@@ -55,19 +53,9 @@ static void guards_lock_where_sentinels_say_and_where_replicas_are(void **state)
     assert_int_equal(lock_at(set.replica->url, 0), LK_UNAVAILABLE);
 }
 
-static void guards_lock_on_a_cluster(void **state)
+TEST_THAT(guards_lock_on_a_cluster)
 {
-    (void)state;
     struct sandbox_cluster cluster;
     assert_int_equal(sandbox_cluster(sandbox, false, &cluster), 0);
     assert_int_equal(lock_at(cluster.url, 0), LK_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guards_lock_where_sentinels_say_and_where_replicas_are),
-        cmocka_unit_test(guards_lock_on_a_cluster),
-    };
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
 }

@@ -3,16 +3,13 @@
  * task that closes orders, a full keeper, a service that ends meanwhile.
  */
 #include "undecided_plan.h"
+#include "tests.h"
 
 #include "keeper.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum { FIRST = 1000, BUSY_WAIT_MS = 40, MANY = KEEPER_LOCK_SETS_MAX + 10 };
 
@@ -54,9 +51,11 @@ static void decide(void)
 
 /* -- PUT --------------------------------------------------------------------------------------- */
 
-static void a_put_is_answered_by_what_became_of_it(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(NULL, rig_clear);
+
+TEST_THAT(a_put_is_answered_by_what_became_of_it)
 {
-    (void)state;
     for (int outcome = 0; outcome < OUTCOMES; outcome++) {
         fprintf(stderr, "%s\n", outcome_texts[outcome]);
         start("redis-token");
@@ -78,10 +77,9 @@ static void a_put_is_answered_by_what_became_of_it(void **state)
     }
 }
 
-static void a_put_that_makes_the_row_is_answered_by_what_became_of_it(void **state)
+TEST_THAT(a_put_that_makes_the_row_is_answered_by_what_became_of_it)
 {
     struct op op;
-    (void)state;
     for (int outcome = COMMITTED; outcome <= UNDONE; outcome++) {
         start("redis-token");
         plan_from_now((enum outcome)outcome);
@@ -105,11 +103,10 @@ static bool is_closed(const char *order)
     return strcmp(text, "closed") == 0;
 }
 
-static void the_closing_task_keeps_its_locks_too(void **state)
+TEST_THAT(the_closing_task_keeps_its_locks_too)
 {
     struct op op;
     char order[DB_ID_MAX + 1];
-    (void)state;
     for (int outcome = LATE; outcome < OUTCOMES; outcome++) {
         watch_releases();
         rig_reset("redis-token");
@@ -142,11 +139,10 @@ static void the_closing_task_keeps_its_locks_too(void **state)
 
 /* -- a full keeper ----------------------------------------------------------------------------- */
 
-static void where_all_places_are_taken_workers_wait_with_their_locks(void **state)
+TEST_THAT(where_all_places_are_taken_workers_wait_with_their_locks)
 {
     static struct op ops[MANY];
     char id[16], full[64];
-    (void)state;
     start("redis-token");
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "a%d", i);
@@ -177,10 +173,9 @@ static void where_all_places_are_taken_workers_wait_with_their_locks(void **stat
 
 /* -- the end ----------------------------------------------------------------------------------- */
 
-static void what_is_undecided_at_the_end_is_left_locked(void **state)
+TEST_THAT(what_is_undecided_at_the_end_is_left_locked)
 {
     struct op op;
-    (void)state;
     start("redis-token");
     put_account("a", FIRST, 200);
     plan_from_now(NEVER);
@@ -192,18 +187,4 @@ static void what_is_undecided_at_the_end_is_left_locked(void **state)
     expect_kept_out("a");
     atomic_store(&plan.undecided, false);
     rig_stop();
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_put_is_answered_by_what_became_of_it),
-        TEST(a_put_that_makes_the_row_is_answered_by_what_became_of_it),
-        TEST(the_closing_task_keeps_its_locks_too),
-        TEST(where_all_places_are_taken_workers_wait_with_their_locks),
-        TEST(what_is_undecided_at_the_end_is_left_locked),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

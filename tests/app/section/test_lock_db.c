@@ -1,15 +1,13 @@
 /* --lock-db: the database of the guards whose locks are rows. */
 #include "guard.h"
+#include "tests.h"
 
 #include "process.h"
 #include "sandbox.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { PATIENCE_MS = 60000 };
 
@@ -44,9 +42,8 @@ static void expect_takes(struct guards *guards, const char *name)
     assert_true(wait_until(takes, client, PATIENCE_MS));
 }
 
-static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
+TEST_THAT(locks_of_a_sqlite_store_stand_in_a_file_beside_it)
 {
-    (void)state;
     char store[SANDBOX_TEXT_MAX + 16], beside[SANDBOX_TEXT_MAX + 16];
     snprintf(file, sizeof file, "%.200s/shop.db", sandbox_dir(sandbox));
     snprintf(store, sizeof store, "sqlite:%s", file);
@@ -58,9 +55,8 @@ static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
     guards_close(guards);
 }
 
-static void an_advisory_lock_cannot_be_had_in_a_sqlite_file(void **state)
+TEST_THAT(an_advisory_lock_cannot_be_had_in_a_sqlite_file)
 {
-    (void)state;
     char store[SANDBOX_TEXT_MAX + 16];
     snprintf(store, sizeof store, "sqlite:%.200s/shop.db", sandbox_dir(sandbox));
     struct guards *guards = guards_of(store, "");
@@ -71,9 +67,8 @@ static void an_advisory_lock_cannot_be_had_in_a_sqlite_file(void **state)
     guards_close(guards);
 }
 
-static void locks_of_a_postgres_store_stand_in_its_database(void **state)
+TEST_THAT(locks_of_a_postgres_store_stand_in_its_database)
 {
-    (void)state;
     struct sandbox_server *postgres = sandbox_postgres(sandbox, NULL);
     assert_non_null(postgres);
     struct guards *guards = guards_of(postgres->url, "");
@@ -87,14 +82,9 @@ static void locks_of_a_postgres_store_stand_in_its_database(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locks_of_a_sqlite_store_stand_in_a_file_beside_it),
-        cmocka_unit_test(an_advisory_lock_cannot_be_had_in_a_sqlite_file),
-        cmocka_unit_test(locks_of_a_postgres_store_stand_in_its_database),
-    };
     if (sandbox_open(&sandbox) != 0)
         return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = tests_run();
     sandbox_close(sandbox);
     return failed;
 }

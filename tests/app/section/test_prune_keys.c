@@ -4,18 +4,15 @@
 #include "process.h"
 #include "schema.h"
 #include "service_rig.h"
+#include "tests.h"
 #include "upkeep.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { WITHIN_MS = 60000, STOCK = 100, ORDERS = 150, REFUSALS = 10, MANY = 200 };
 
@@ -60,9 +57,10 @@ static void await(const struct op *of, enum problem problem)
     assert_true(wait_until(is_told, &wanted, WITHIN_MS));
 }
 
-static void a_late_retry_is_told_that_it_was_done_and_never_acts_again(void **state)
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(a_late_retry_is_told_that_it_was_done_and_never_acts_again)
 {
-    (void)state;
     struct op first, again;
     assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     await(&first, PROBLEM_ALREADY_DONE);
@@ -77,9 +75,8 @@ static void a_late_retry_is_told_that_it_was_done_and_never_acts_again(void **st
 }
 
 /* It moved nothing, so it may be decided anew. */
-static void a_pruned_refusal_can_be_asked_again(void **state)
+TEST_THAT(a_pruned_refusal_can_be_asked_again)
 {
-    (void)state;
     struct op first, again;
     op_make(&first, OP_PLACE_ORDER, "1", "u1", STOCK + 1, 0);
     op_run(rig.service, &first);
@@ -90,6 +87,26 @@ static void a_pruned_refusal_can_be_asked_again(void **state)
     assert_int_equal(rig_stock(), STOCK - 1);
 }
 
+static bool is_shown(void *line)
+{
+    return rig_metrics_contain(line);
+}
+
+/* More than two bites. */
+TEST_THAT(every_old_answer_is_pruned_and_counted)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", ORDERS, "")), 200);
+    for (int i = 0; i < ORDERS; i++)
+        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
+    for (int i = 0; i < ORDERS; i++)
+        await(op_order(&op, i), PROBLEM_ALREADY_DONE);
+    char line[64];
+    snprintf(line, sizeof line, "seckill_answers_pruned_total %d\n", ORDERS);
+    assert_true(wait_until(is_shown, line, WITHIN_MS)); /* counted after the commit */
+    assert_int_equal(rig_stock(), 0);
+}
+
 static void refuse(struct op *op, int key)
 {
     op_make(op, OP_PLACE_ORDER, "1", "u1", STOCK + 1, key);
@@ -98,9 +115,8 @@ static void refuse(struct op *op, int key)
 }
 
 /* However many are refused, the newest refusals are replayed, and the others may be asked again. */
-static void refusals_beyond_a_number_go_the_oldest_first(void **state)
+TEST_THAT(refusals_beyond_a_number_go_the_oldest_first)
 {
-    (void)state;
     struct op op, done, oldest;
     rig_stop();
     rig.config.key_retention_s = 0;
@@ -153,9 +169,8 @@ static bool is_said(void *path)
 }
 
 /* An earlier program made the store. */
-static void without_its_index_the_task_rests_and_says_so(void **state)
+TEST_THAT(without_its_index_the_task_rests_and_says_so)
 {
-    (void)state;
     struct op op, oldest;
     char path[512];
     db_versions versions;
@@ -183,39 +198,9 @@ static void without_its_index_the_task_rests_and_says_so(void **state)
     await(&oldest, PROBLEM_NOT_FOUND);
 }
 
-static bool is_shown(void *line)
-{
-    return rig_metrics_contain(line);
-}
-
-/* More than two bites. */
-static void every_old_answer_is_pruned_and_counted(void **state)
-{
-    (void)state;
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", ORDERS, "")), 200);
-    for (int i = 0; i < ORDERS; i++)
-        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
-    for (int i = 0; i < ORDERS; i++)
-        await(op_order(&op, i), PROBLEM_ALREADY_DONE);
-    char line[64];
-    snprintf(line, sizeof line, "seckill_answers_pruned_total %d\n", ORDERS);
-    assert_true(wait_until(is_shown, line, WITHIN_MS)); /* counted after the commit */
-    assert_int_equal(rig_stock(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_late_retry_is_told_that_it_was_done_and_never_acts_again),
-        TEST(a_pruned_refusal_can_be_asked_again),
-        TEST(every_old_answer_is_pruned_and_counted),
-        TEST(refusals_beyond_a_number_go_the_oldest_first),
-        TEST(without_its_index_the_task_rests_and_says_so),
-    };
-    int failed = cmocka_run_group_tests_name("lanes off", tests, rig_open, rig_close);
+    int failed = tests_run_as("lanes off", rig_open, rig_close);
     lanes = true;
-    return failed + cmocka_run_group_tests_name("lanes on", tests, rig_open, rig_close);
+    return failed + tests_run_as("lanes on", rig_open, rig_close);
 }

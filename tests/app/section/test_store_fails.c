@@ -6,14 +6,11 @@
 #include "engine.h"
 #include "service_private.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { PIECES = 10, FIRST = 1000, CALLS_MAX = 200, AGAIN_MAX = 100 };
 
@@ -307,13 +304,15 @@ static bool try_with_failing_call(const struct story *story, int n)
     return failed;
 }
 
-static void failing_call_leaves_no_half_effect(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(NULL, rig_clear);
+
+TEST_THAT(failing_call_leaves_no_half_effect)
 {
     static const char *const guards[] = {"redis-token", "mutex", "sql-row", "sql-atomic",
                                          "sql-version"};
     static const db_status statuses[] = {DB_UNAVAILABLE, DB_CONFLICT};
     int fired = 0;
-    (void)state;
     for (size_t guard = 0; guard < sizeof guards / sizeof *guards; guard++)
         for (int lanes = 0; lanes < 2; lanes++) {
             rig_reset(guards[guard]);
@@ -335,10 +334,9 @@ static void failing_call_leaves_no_half_effect(void **state)
 }
 
 /* Under every kind of guard, as the store may do after a serialization failure. */
-static void what_runs_twice_is_written_as_if_once(void **state)
+TEST_THAT(what_runs_twice_is_written_as_if_once)
 {
     static const char *const guards[] = {"redis-token", "sql-row", "sql-atomic", "sql-version"};
-    (void)state;
     for (size_t guard = 0; guard < sizeof guards / sizeof *guards; guard++) {
         rig_reset(guards[guard]);
         assert_int_equal(rig_start(), 0);
@@ -357,13 +355,4 @@ static void what_runs_twice_is_written_as_if_once(void **state)
         assert_true(audit_is_clean(rig.service)); /* also of the chain of hashes */
         rig_stop();
     }
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(failing_call_leaves_no_half_effect),
-                                       TEST(what_runs_twice_is_written_as_if_once)};
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -4,14 +4,11 @@
  * and every kind of guard. See undecided_plan.h.
  */
 #include "undecided_plan.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum { FIRST = 1000, ACCOUNTS_MAX = 4, BUSY_WAIT_MS = 40, TOGETHER_TRIES = 200 };
 
@@ -204,7 +201,9 @@ static bool try_variant(const struct variant *variant)
     return true;
 }
 
-static void no_lock_is_given_back_before_the_decision(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+
+TEST_THAT_WITH(no_lock_is_given_back_before_the_decision, NULL, rig_clear)
 {
     static const struct {
         const char *guard;
@@ -214,7 +213,6 @@ static void no_lock_is_given_back_before_the_decision(void **state)
                   {"redis-reentrant", true}, {"redis-fair", true},   {"sql-unique", true},
                   {"sql-row", false},        {"sql-atomic", false},  {"sql-version", false}};
     int variants = 0;
-    (void)state;
     for (size_t guard = 0; guard < sizeof guards / sizeof *guards; guard++)
         for (int outcome = 0; outcome < OUTCOMES; outcome++)
             for (int serving = 0; serving < SERVINGS; serving++)
@@ -230,12 +228,4 @@ static void no_lock_is_given_back_before_the_decision(void **state)
                     variants += try_variant(&variant);
                 }
     print_message("%d variants\n", variants);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(no_lock_is_given_back_before_the_decision)};
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -2,14 +2,12 @@
 #include "fault_vfs.h"
 #include "service_rig.h"
 #include "answer.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static int start(void **state)
 {
@@ -45,18 +43,19 @@ static void audit_fails_and_says(enum problem problem, const char *text)
     answer_free(&op.answer);
 }
 
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
 /* An audit that stopped silently at item 1 would never check item 2. */
-static void a_resource_that_cannot_be_written_is_a_problem(void **state)
+TEST_THAT(a_resource_that_cannot_be_written_is_a_problem)
 {
-    (void)state;
     damage("UPDATE items SET guard = CAST(x'ff41' AS TEXT) WHERE id = '1';"
            " UPDATE items SET stock = 99 WHERE id = '2'");
     audit_fails_and_says(PROBLEM_UNAVAILABLE, "audit of item:1: it cannot be written");
 }
 
-static void a_fork_that_cannot_be_written_is_a_problem(void **state)
+TEST_THAT(a_fork_that_cannot_be_written_is_a_problem)
 {
-    (void)state;
     damage("INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
            " fence, guard, instance, kind, at_us) SELECT resource, epoch, version_before, 'fork',"
            " delta, before, after, fence, guard, CAST(x'ff41' AS TEXT), kind, at_us FROM ledger"
@@ -64,9 +63,8 @@ static void a_fork_that_cannot_be_written_is_a_problem(void **state)
     audit_fails_and_says(PROBLEM_UNAVAILABLE, "audit of item:1: it cannot be written");
 }
 
-static void an_audit_without_room_names_the_folder(void **state)
+TEST_THAT(an_audit_without_room_names_the_folder)
 {
-    (void)state;
     damage("INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
            " fence, guard, instance, kind, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
            " SELECT i + 1 FROM n WHERE i < 100000)"
@@ -76,27 +74,18 @@ static void an_audit_without_room_names_the_folder(void **state)
     fault_heal();
 }
 
-static void a_vanished_account_is_shown(void **state)
+TEST_THAT(a_vanished_account_is_shown)
 {
     struct op op;
-    (void)state;
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 895, "")), 200);
     damage("DELETE FROM accounts WHERE id = 'u1'");
     assert_int_equal(audit_number(rig.service, "account:u1", "missing"), 1);
     assert_false(audit_is_clean(rig.service));
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_resource_that_cannot_be_written_is_a_problem),
-        CLAIM(a_fork_that_cannot_be_written_is_a_problem),
-        CLAIM(an_audit_without_room_names_the_folder),
-        CLAIM(a_vanished_account_is_shown),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
+    return tests_run();
 }

@@ -3,11 +3,9 @@
 #include "business.h"
 #include "crowd.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { SMALLEST = 64 /* share of a small queue */, N = SMALLEST - 1 };
 
@@ -65,9 +63,11 @@ static const char *user(int i)
     return name;
 }
 
-static void a_hot_item_is_refused_and_others_are_not(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(prepare, rig_clear);
+
+TEST_THAT(a_hot_item_is_refused_and_others_are_not)
 {
-    (void)state;
     ops_submit(rig.service, op_make(&held, OP_PLACE_ORDER, "1", user(0), 1, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++)
@@ -83,9 +83,8 @@ static void a_hot_item_is_refused_and_others_are_not(void **state)
                      201);
 }
 
-static void so_is_a_hot_account_also_at_the_end_of_a_transfer(void **state)
+TEST_THAT(so_is_a_hot_account_also_at_the_end_of_a_transfer)
 {
-    (void)state;
     ops_submit(rig.service, op_make(&held, OP_CHANGE_BALANCE, "a", "", 1, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++)
@@ -98,9 +97,8 @@ static void so_is_a_hot_account_also_at_the_end_of_a_transfer(void **state)
     all_end(201);
 }
 
-static void so_is_a_user_with_many_orders(void **state)
+TEST_THAT(so_is_a_user_with_many_orders)
 {
-    (void)state;
     ops_submit(rig.service, op_make(&held, OP_PLACE_ORDER, "1", "u1", 1, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++)
@@ -113,9 +111,8 @@ static void so_is_a_user_with_many_orders(void **state)
 }
 
 /* A token of a buyer is one user; one of an operator may ask for many. */
-static void so_is_a_buyer_but_not_an_operator(void **state)
+TEST_THAT_WITH(so_is_a_buyer_but_not_an_operator, prepare_one_worker, rig_clear)
 {
-    (void)state;
     ops_submit(rig.service, op_make(&held, OP_CHANGE_BALANCE, "a", "", 1, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++) {
@@ -141,9 +138,8 @@ static void so_is_a_buyer_but_not_an_operator(void **state)
 }
 
 /* What its client has abandoned makes room, too; nothing is counted for ever. */
-static void whoever_leaves_makes_room(void **state)
+TEST_THAT(whoever_leaves_makes_room)
 {
-    (void)state;
     for (int round = 0; round < 3; round++) {
         gate_set(0, OP_READ, "request-0");
         op_make(&held, OP_PLACE_ORDER, "1", user(0), 1, 0);
@@ -169,14 +165,13 @@ static void whoever_leaves_makes_room(void **state)
 }
 
 /* Two names share a place in one row now and then, but hardly ever in both. */
-static void a_crowded_name_keeps_no_other_out(void **state)
+TEST_THAT_WITH(a_crowded_name_keeps_no_other_out, NULL, NULL)
 {
     enum { OTHERS = 100000, MAX = 3 };
     struct crowd *crowd = crowd_open();
     uint64_t place, places[MAX];
     char name[16];
     int kept_out = 0;
-    (void)state;
     for (int i = 0; i < MAX; i++)
         assert_true(crowd_enter(crowd, "item", "hot", MAX, &places[i]));
     assert_false(crowd_enter(crowd, "item", "hot", MAX, &place));
@@ -193,20 +188,4 @@ static void a_crowded_name_keeps_no_other_out(void **state)
     crowd_leave(crowd, places[0]);
     assert_true(crowd_enter(crowd, "item", "hot", MAX, &place));
     crowd_close(crowd);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_hot_item_is_refused_and_others_are_not),
-        CLAIM(so_is_a_hot_account_also_at_the_end_of_a_transfer),
-        CLAIM(so_is_a_user_with_many_orders),
-        cmocka_unit_test_setup_teardown(so_is_a_buyer_but_not_an_operator, prepare_one_worker,
-                                        rig_clear),
-        CLAIM(whoever_leaves_makes_room),
-        cmocka_unit_test(a_crowded_name_keeps_no_other_out),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -1,18 +1,14 @@
 /* A store that accepts no writes: the answer says why, and the service is not ready until writes
  * work again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "answer.h"
 #include "fault_vfs.h"
 #include "service_rig.h"
+#include "tests.h"
 
 static int start(void **state)
 {
@@ -46,9 +42,11 @@ static int is_ready(void)
     return status;
 }
 
-static void a_full_disk_is_called_so(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(a_full_disk_is_called_so)
 {
-    (void)state;
     struct op op;
     const char *id = "/problems/storage-full", *title = "Storage full";
     assert_int_equal(is_ready(), 200);
@@ -63,9 +61,8 @@ static void a_full_disk_is_called_so(void **state)
     assert_int_equal(rig_stock(), 99);
 }
 
-static void a_broken_disk_is_the_store_away(void **state)
+TEST_THAT(a_broken_disk_is_the_store_away)
 {
-    (void)state;
     struct op op;
     fault_arm((struct fault_plan){.kind = FAULT_IO, .sticky = true}, 1);
     expect_problem(op_order(&op, 1), PROBLEM_UNAVAILABLE, "/problems/unavailable",
@@ -74,9 +71,8 @@ static void a_broken_disk_is_the_store_away(void **state)
     assert_int_equal(is_ready(), 200);
 }
 
-static void each_state_of_the_store_has_its_problem(void **state)
+TEST_THAT(each_state_of_the_store_has_its_problem)
 {
-    (void)state;
     assert_int_equal(problem_of_store(DB_FULL), PROBLEM_STORAGE_FULL);
     assert_int_equal(problem_of_store(DB_READ_ONLY), PROBLEM_READ_ONLY);
     assert_int_equal(problem_of_store(DB_CROWDED), PROBLEM_CROWDED);
@@ -86,16 +82,9 @@ static void each_state_of_the_store_has_its_problem(void **state)
     assert_int_equal(problem_of_store(DB_FAILED), PROBLEM_UNAVAILABLE);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_full_disk_is_called_so),
-        CLAIM(a_broken_disk_is_the_store_away),
-        CLAIM(each_state_of_the_store_has_its_problem),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
+    return tests_run();
 }

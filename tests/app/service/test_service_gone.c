@@ -4,11 +4,9 @@
 #include "business.h"
 #include "service_rig.h"
 #include "service_private.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 enum { N = 6, AUDITS = 17 /* one that runs, and those that may wait */ };
 
@@ -65,25 +63,25 @@ static void the_queue_of_the_gone_is_empty(void)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void with_lanes_the_gone_leave_the_queue(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(prepare, rig_clear);
+
+TEST_THAT(with_lanes_the_gone_leave_the_queue)
 {
-    (void)state;
     start_with_a_queue();
     the_queue_of_the_gone_is_empty();
 }
 
-static void without_lanes_the_gone_leave_the_queue(void **state)
+TEST_THAT(without_lanes_the_gone_leave_the_queue)
 {
-    (void)state;
     rig.config.lanes = false;
     start_with_a_queue();
     the_queue_of_the_gone_is_empty();
 }
 
 /* What a worker has begun goes on: its commit may be on its way. */
-static void what_has_begun_goes_on(void **state)
+TEST_THAT(what_has_begun_goes_on)
 {
-    (void)state;
     start_with_a_queue();
     atomic_store(&held.abandoned, true);
     service_withdraw(rig.service);
@@ -106,9 +104,8 @@ static void start_audits(struct op *audits, size_t n)
     ops_submit(rig.service, audits + 1, n - 1);
 }
 
-static void few_audits_wait_and_the_gone_give_way(void **state)
+TEST_THAT(few_audits_wait_and_the_gone_give_way)
 {
-    (void)state;
     static struct op audits[AUDITS];
     struct op more;
     start_audits(audits, AUDITS);
@@ -130,9 +127,8 @@ static void few_audits_wait_and_the_gone_give_way(void **state)
 }
 
 /* Audits may take minutes: a drain gives them a second. */
-static void a_drain_ends_audits(void **state)
+TEST_THAT(a_drain_ends_audits)
 {
-    (void)state;
     static struct op audits[2];
     start_audits(audits, 2);
     assert_false(service_drain(rig.service, 600000));
@@ -140,18 +136,4 @@ static void a_drain_ends_audits(void **state)
     ops_wait(audits, 2);
     assert_int_equal(ops_count_problem(audits, 2, PROBLEM_DRAINING), 2);
     assert_true(service_drain(rig.service, 600000));
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(with_lanes_the_gone_leave_the_queue),
-        CLAIM(without_lanes_the_gone_leave_the_queue),
-        CLAIM(what_has_begun_goes_on),
-        CLAIM(few_audits_wait_and_the_gone_give_way),
-        CLAIM(a_drain_ends_audits),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -1,13 +1,11 @@
 /* A sale and changes of balances under each guard: without a guard updates are lost, the others are
  * exact. */
 #include "service_rig.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { MEETING = 8 };
 

@@ -1,12 +1,10 @@
 /* Idempotency keys: one effect per key, and one answer. */
 #include "business.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <sqlite3.h>
 
 static int start(void **state)
@@ -19,9 +17,11 @@ static int start(void **state)
     return op_run(rig.service, op_put_item(&op, "1", 100, "")) == 200 ? 0 : -1;
 }
 
-static void same_key_and_request_replays_the_same_bytes(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(same_key_and_request_replays_the_same_bytes)
 {
-    (void)state;
     struct op first, again;
     assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     assert_false(first.answer.replayed);
@@ -32,9 +32,8 @@ static void same_key_and_request_replays_the_same_bytes(void **state)
 }
 
 /* So it is sent at once, even if another client holds the lock or the lock server is away. */
-static void stored_answer_takes_no_lock(void **state)
+TEST_THAT(stored_answer_takes_no_lock)
 {
-    (void)state;
     struct op first, again;
     assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     assert_true(first.point_us[OP_ACQUIRED] > 0);
@@ -51,9 +50,8 @@ static void sql(const char *text)
     sqlite3_close(handle);
 }
 
-static void key_that_cannot_be_looked_up_takes_no_lock(void **state)
+TEST_THAT(key_that_cannot_be_looked_up_takes_no_lock)
 {
-    (void)state;
     struct op op;
     sql("ALTER TABLE idempotency RENAME TO elsewhere");
     op_run(rig.service, op_order(&op, 7));
@@ -64,9 +62,8 @@ static void key_that_cannot_be_looked_up_takes_no_lock(void **state)
     assert_int_equal(rig_stock(), 99);
 }
 
-static void refusal_is_replayed_too(void **state)
+TEST_THAT(refusal_is_replayed_too)
 {
-    (void)state;
     struct op first, again;
     op_make(&first, OP_PLACE_ORDER, "1", "u1", 101, 0);
     op_make(&again, OP_PLACE_ORDER, "1", "u1", 101, 0);
@@ -80,9 +77,8 @@ static void refusal_is_replayed_too(void **state)
     assert_string_equal(again.answer.body, first.answer.body);
 }
 
-static void key_of_another_request_is_refused(void **state)
+TEST_THAT(key_of_another_request_is_refused)
 {
-    (void)state;
     struct op first, other;
     assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     op_order(&other, 7);
@@ -93,9 +89,8 @@ static void key_of_another_request_is_refused(void **state)
     assert_int_equal(rig_stock(), 99);
 }
 
-static void what_was_not_decided_is_not_stored(void **state)
+TEST_THAT(what_was_not_decided_is_not_stored)
 {
-    (void)state;
     struct op op;
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "2", "u1", 1, 7)), 404);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "2", 100, "")), 200);
@@ -103,9 +98,8 @@ static void what_was_not_decided_is_not_stored(void **state)
     assert_false(op.answer.replayed);
 }
 
-static void running_key_is_in_flight_for_others(void **state)
+TEST_THAT(running_key_is_in_flight_for_others)
 {
-    (void)state;
     struct op running, second, asking;
     op_order(&running, 7);
     gate_set(0, OP_DECIDED, running.request_id);
@@ -135,9 +129,8 @@ static struct op *order_of(struct op *op, const char *caller, const char *item, 
 
 /* Another caller's request under the same key runs beside it, and its own is all that can be asked.
  */
-static void running_key_of_another_caller_does_not_show(void **state)
+TEST_THAT(running_key_of_another_caller_does_not_show)
 {
-    (void)state;
     struct op running, second, again, asking;
     assert_int_equal(op_run(rig.service, op_put_item(&second, "2", 100, "")), 200);
     order_of(&running, "ann", "1", 7);
@@ -165,9 +158,8 @@ static void running_key_of_another_caller_does_not_show(void **state)
     assert_int_equal(rig_stock(), 98);
 }
 
-static void what_became_of_a_key_can_be_asked(void **state)
+TEST_THAT(what_became_of_a_key_can_be_asked)
 {
-    (void)state;
     struct op first, asking;
     op_order(&first, 7);
     op_make(&asking, OP_GET_TRANSACTION, "", "", 0, 0);
@@ -180,9 +172,8 @@ static void what_became_of_a_key_can_be_asked(void **state)
 
 /* Two instances do not know each other's running requests; the table's unique key decides. One
  * instance learns it only when it commits a batch. The rest of that batch succeeds. */
-static void key_that_two_instances_run_has_one_effect_and_one_answer(void **state)
+TEST_THAT(key_that_two_instances_run_has_one_effect_and_one_answer)
 {
-    (void)state;
     enum { BATCH = 3 };
     static struct op first, here, batch[BATCH];
     struct config config = rig.config;
@@ -221,9 +212,8 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
 }
 
 /* Three tenths of the requests are duplicates, some at the same time as the first. */
-static void duplicates_under_load_have_one_effect_per_key(void **state)
+TEST_THAT(duplicates_under_load_have_one_effect_per_key)
 {
-    (void)state;
     int n = getenv("TEST_FULL") ? 10000 : 600, keys = n * 7 / 10;
     struct op *ops = calloc((size_t)n, sizeof *ops), op;
     assert_non_null(ops);
@@ -245,24 +235,4 @@ static void duplicates_under_load_have_one_effect_per_key(void **state)
     assert_int_equal(audit_number(rig.service, "item:1", "duplicates"), 0);
     assert_true(audit_is_clean(rig.service));
     free(ops);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(same_key_and_request_replays_the_same_bytes),
-        CLAIM(stored_answer_takes_no_lock),
-        CLAIM(key_that_cannot_be_looked_up_takes_no_lock),
-        CLAIM(refusal_is_replayed_too),
-        CLAIM(key_of_another_request_is_refused),
-        CLAIM(what_was_not_decided_is_not_stored),
-        CLAIM(running_key_is_in_flight_for_others),
-        CLAIM(running_key_of_another_caller_does_not_show),
-        CLAIM(what_became_of_a_key_can_be_asked),
-        CLAIM(key_that_two_instances_run_has_one_effect_and_one_answer),
-        CLAIM(duplicates_under_load_have_one_effect_per_key),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

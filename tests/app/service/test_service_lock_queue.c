@@ -3,11 +3,9 @@
 #include "service_rig.h"
 #include "tries.h"
 #include "guard.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { ORDERS = 6, TRIES = 30, PATIENCE_MS = 60000 };
 
@@ -43,36 +41,25 @@ static int threads_that_ask(bool (*so)(void *arg), int n)
     return threads;
 }
 
-static void of_those_that_wait_only_the_first_polls(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+
+TEST_THAT(of_those_that_wait_only_the_first_polls)
 {
-    (void)state;
     rig_reset("redis-token");
     /* the holder's thread and the first waiter's */
     assert_int_equal(threads_that_ask(tries_reached, TRIES), 2);
 }
 
-static void without_the_line_all_of_them_poll(void **state)
+TEST_THAT(without_the_line_all_of_them_poll)
 {
-    (void)state;
     rig_reset("redis-token");
     rig.config.lock_queue = false;
     assert_int_equal(threads_that_ask(tries_threads_reached, ORDERS), ORDERS);
 }
 
-static void lessons_see_every_attempt(void **state)
+TEST_THAT(lessons_see_every_attempt)
 {
-    (void)state;
     rig_reset("redis-token");
     rig.seams.one_by_one = true;
     assert_int_equal(threads_that_ask(tries_threads_reached, ORDERS), ORDERS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_those_that_wait_only_the_first_polls),
-        cmocka_unit_test(without_the_line_all_of_them_poll),
-        cmocka_unit_test(lessons_see_every_attempt),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -2,14 +2,12 @@
 #include "redis.h"
 #include "service_rig.h"
 #include "guard.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static int prepare(void **state)
 {
@@ -28,9 +26,11 @@ static void start(void)
 
 /* -- lost ------------------------------------------------------------------------------------- */
 
-static void lock_deleted_under_the_holder_writes_nothing(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(prepare, rig_clear);
+
+TEST_THAT(lock_deleted_under_the_holder_writes_nothing)
 {
-    (void)state;
     struct op op;
     rig.config.lease_ms = 300; /* the watchdog checks after a third of it */
     start();
@@ -52,9 +52,8 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void reset_whose_lock_is_deleted_writes_nothing(void **state)
+TEST_THAT(reset_whose_lock_is_deleted_writes_nothing)
 {
-    (void)state;
     struct op op;
     rig.config.lease_ms = 300;
     start();
@@ -87,9 +86,8 @@ static void write_too_late(struct op *a, struct op *b)
     ops_wait(a, 1);
 }
 
-static void late_write_of_a_former_holder_is_refused_by_fence(void **state)
+TEST_THAT(late_write_of_a_former_holder_is_refused_by_fence)
 {
-    (void)state;
     struct op a, b;
     write_too_late(&a, &b);
     assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
@@ -98,9 +96,8 @@ static void late_write_of_a_former_holder_is_refused_by_fence(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void late_write_loses_an_update_without_fence(void **state)
+TEST_THAT(late_write_loses_an_update_without_fence)
 {
-    (void)state;
     struct op a, b;
     rig.config.fence = false;
     write_too_late(&a, &b);
@@ -110,9 +107,8 @@ static void late_write_loses_an_update_without_fence(void **state)
 }
 
 /* A decides to pay and loses the order's lock; B cancels; then A writes. */
-static void late_payment_does_not_undo_a_cancellation(void **state)
+TEST_THAT(late_payment_does_not_undo_a_cancellation)
 {
-    (void)state;
     struct op op, payment;
     char id[DB_ID_MAX + 1], key[LK_KEY_MAX + 1];
     rig.config.watchdog = false;
@@ -137,9 +133,8 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
 }
 
 /* A lost counter starts again above the store's fence. A counter that went back is refused once. */
-static void lock_server_whose_counter_is_lost_or_went_back_heals_after_one_refusal(void **state)
+TEST_THAT(lock_server_whose_counter_is_lost_or_went_back_heals_after_one_refusal)
 {
-    (void)state;
     struct op op;
     start();
     for (int i = 0; i < 5; i++)
@@ -156,9 +151,8 @@ static void lock_server_whose_counter_is_lost_or_went_back_heals_after_one_refus
 
 /* -- late ------------------------------------------------------------------------------------- */
 
-static void lock_held_by_another_client_is_waited_for_no_longer_than_allowed(void **state)
+TEST_THAT(lock_held_by_another_client_is_waited_for_no_longer_than_allowed)
 {
-    (void)state;
     struct op op;
     start();
     assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another NX PX 60000"), 1);
@@ -173,9 +167,8 @@ static void lock_held_by_another_client_is_waited_for_no_longer_than_allowed(voi
     assert_int_equal(redis_do(rig.redis, "GET lock:item:1"), 1); /* not ours to delete */
 }
 
-static void operation_without_time_to_wait_gets_one_attempt(void **state)
+TEST_THAT(operation_without_time_to_wait_gets_one_attempt)
 {
-    (void)state;
     struct op op;
     start();
     op_order(&op, 1);
@@ -188,9 +181,8 @@ static void operation_without_time_to_wait_gets_one_attempt(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
 }
 
-static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
+TEST_THAT(operation_whose_turn_comes_far_too_late_is_not_begun)
 {
-    (void)state;
     struct op op;
     start();
     op_order(&op, 1);
@@ -206,9 +198,8 @@ static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
     assert_int_equal(rig_stock(), 100);
 }
 
-static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
+TEST_THAT(impatient_operation_leaves_its_batch_and_the_others_go_on)
 {
-    (void)state;
     enum { N = 6 };
     static struct op first, ops[N];
     rig.config.lane_turns = 1; /* the batch acquires the lock again */
@@ -236,9 +227,8 @@ static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **sta
 
 /* -- unavailable ------------------------------------------------------------------------------ */
 
-static void absent_lock_server_is_answered_at_once(void **state)
+TEST_THAT(absent_lock_server_is_answered_at_once)
 {
-    (void)state;
     struct op op;
     start();
     sandbox_signal(rig.redis, SIGKILL);
@@ -300,36 +290,12 @@ static void change_guard_of_one_who_waits(bool lanes)
     assert_int_equal(answer_number(&op, "fence"), 0);
 }
 
-static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
+TEST_THAT(guard_changed_while_waiting_is_taken_as_it_is_then)
 {
-    (void)state;
     change_guard_of_one_who_waits(true);
 }
 
-static void without_lanes_too(void **state)
+TEST_THAT(without_lanes_too)
 {
-    (void)state;
     change_guard_of_one_who_waits(false);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(lock_deleted_under_the_holder_writes_nothing),
-        CLAIM(reset_whose_lock_is_deleted_writes_nothing),
-        CLAIM(late_write_of_a_former_holder_is_refused_by_fence),
-        CLAIM(late_write_loses_an_update_without_fence),
-        CLAIM(late_payment_does_not_undo_a_cancellation),
-        CLAIM(lock_server_whose_counter_is_lost_or_went_back_heals_after_one_refusal),
-        CLAIM(lock_held_by_another_client_is_waited_for_no_longer_than_allowed),
-        CLAIM(operation_without_time_to_wait_gets_one_attempt),
-        CLAIM(operation_whose_turn_comes_far_too_late_is_not_begun),
-        CLAIM(impatient_operation_leaves_its_batch_and_the_others_go_on),
-        CLAIM(absent_lock_server_is_answered_at_once),
-        CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),
-        CLAIM(without_lanes_too),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

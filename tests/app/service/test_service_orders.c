@@ -1,12 +1,10 @@
 /* The business rules: what is accepted, what is refused, and the contents of answers. */
 #include "answer.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static int start(void **state)
 {

@@ -1,12 +1,10 @@
 /* Read operations, the admin's operations, and the metrics. */
 #include "service_rig.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static int start(void **state)
 {
@@ -27,9 +25,11 @@ static void text_is(const struct op *op, const char *name, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void item_is_shown_as_it_was_put(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(start, rig_clear);
+
+TEST_THAT(item_is_shown_as_it_was_put)
 {
-    (void)state;
     struct op op, shown;
     op_put_item(&op, "1", 100, "redis-fair");
     op.price = 1999;
@@ -49,9 +49,8 @@ static void item_is_shown_as_it_was_put(void **state)
     assert_true(answer_number(&shown, "version") > 0);
 }
 
-static void account_is_shown_as_it_was_put(void **state)
+TEST_THAT(account_is_shown_as_it_was_put)
 {
-    (void)state;
     struct op op, shown;
     assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 12345, "")), 200);
     assert_int_equal(run(&shown, OP_GET_ACCOUNT, "x"), 200);
@@ -60,9 +59,8 @@ static void account_is_shown_as_it_was_put(void **state)
     text_is(&shown, "guard", "redis-token"); /* the default, by its name */
 }
 
-static void what_does_not_exist_is_not_found(void **state)
+TEST_THAT(what_does_not_exist_is_not_found)
 {
-    (void)state;
     struct op op;
     assert_int_equal(run(&op, OP_GET_ITEM, "9"), 404);
     assert_int_equal(run(&op, OP_GET_ACCOUNT, "9"), 404);
@@ -70,9 +68,8 @@ static void what_does_not_exist_is_not_found(void **state)
     assert_int_equal(run(&op, OP_AUDIT, "item:9"), 404);
 }
 
-static void unknown_guard_is_refused_and_nothing_put(void **state)
+TEST_THAT(unknown_guard_is_refused_and_nothing_put)
 {
-    (void)state;
     struct op op;
     op_run(rig.service, op_put_item(&op, "1", 100, "nonesuch"));
     assert_int_equal(op.answer.problem, PROBLEM_UNKNOWN_GUARD);
@@ -81,9 +78,8 @@ static void unknown_guard_is_refused_and_nothing_put(void **state)
     assert_int_equal(run(&op, OP_GET_ITEM, "1"), 404);
 }
 
-static void put_waits_for_those_who_hold_the_resource(void **state)
+TEST_THAT(put_waits_for_those_who_hold_the_resource)
 {
-    (void)state;
     struct op order, put, op;
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
     op_order(&order, 1);
@@ -104,9 +100,8 @@ static void put_waits_for_those_who_hold_the_resource(void **state)
 }
 
 /* The order, without a guard, has read the old sale. The store refuses its write by epoch. */
-static void order_that_read_before_a_reset_is_decided_again(void **state)
+TEST_THAT(order_that_read_before_a_reset_is_decided_again)
 {
-    (void)state;
     struct op order, put, op;
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "none")), 200);
     op_order(&order, 1);
@@ -119,6 +114,22 @@ static void order_that_read_before_a_reset_is_decided_again(void **state)
     assert_int_equal(order.answer.status, 201);
     assert_int_equal(answer_number(&order, "stock_after"), 49);
     assert_true(audit_is_clean(rig.service));
+}
+
+TEST_THAT(audit_shows_each_resource_or_the_one_asked_for)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 5, "")), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 7, "")), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "x", "", -2, 0)), 201);
+    assert_int_equal(run(&op, OP_AUDIT, ""), 200);
+    json_t *document = json_loads(op.answer.body, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(document, "resources")), 2);
+    json_decref(document);
+    free(op.answer.body);
+    assert_int_equal(audit_number(rig.service, "account:x", "initial"), 7);
+    assert_int_equal(audit_number(rig.service, "account:x", "current"), 5);
+    assert_int_equal(audit_number(rig.service, "account:x", "ledger_sum"), -2);
 }
 
 /* Reads a list from its start, a row a page; the service says when it ends. Returns the rows. */
@@ -150,9 +161,8 @@ static int64_t number_in(const json_t *rows, size_t i, const char *name)
     return json_integer_value(json_object_get(json_array_get(rows, i), name));
 }
 
-static void ledger_shows_its_rows_page_by_page(void **state)
+TEST_THAT(ledger_shows_its_rows_page_by_page)
 {
-    (void)state;
     struct op op;
     int64_t seen = 0;
     assert_int_equal(op_run(rig.service, op_put_account(&op, "paged", 7, "")), 200);
@@ -169,9 +179,8 @@ static void ledger_shows_its_rows_page_by_page(void **state)
     json_decref(rows);
 }
 
-static void statements_have_the_rows_of_one_resource(void **state)
+TEST_THAT(statements_have_the_rows_of_one_resource)
 {
-    (void)state;
     struct op op;
     static const int64_t after[] = {7, 5, 4, 9};
     assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 7, "")), 200);
@@ -190,9 +199,8 @@ static void statements_have_the_rows_of_one_resource(void **state)
     assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_SHOP_LEDGER, "a", "", 0, 0)), 404);
 }
 
-static void a_buyer_sees_own_keys_in_a_statement_and_no_other(void **state)
+TEST_THAT(a_buyer_sees_own_keys_in_a_statement_and_no_other)
 {
-    (void)state;
     static const char *const shown[] = {"", "mine", ""};
     struct op op;
     assert_int_equal(op_run(rig.service, op_put_account(&op, "ann", 7, "")), 200);
@@ -220,9 +228,8 @@ static void a_buyer_sees_own_keys_in_a_statement_and_no_other(void **state)
     free(op.answer.body);
 }
 
-static void orders_of_a_user_come_from_new_to_old(void **state)
+TEST_THAT(orders_of_a_user_come_from_new_to_old)
 {
-    (void)state;
     enum { ORDERS = 5 };
     struct op op;
     char ids[ORDERS][DB_ID_MAX + 1];
@@ -241,9 +248,8 @@ static void orders_of_a_user_come_from_new_to_old(void **state)
     json_decref(rows);
 }
 
-static void a_cursor_of_another_list_is_refused(void **state)
+TEST_THAT(a_cursor_of_another_list_is_refused)
 {
-    (void)state;
     static const struct {
         enum op_kind kind;
         const char *after;
@@ -261,26 +267,8 @@ static void a_cursor_of_another_list_is_refused(void **state)
     }
 }
 
-static void audit_shows_each_resource_or_the_one_asked_for(void **state)
+TEST_THAT(metrics_tell_what_was_done)
 {
-    (void)state;
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 5, "")), 200);
-    assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 7, "")), 200);
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "x", "", -2, 0)), 201);
-    assert_int_equal(run(&op, OP_AUDIT, ""), 200);
-    json_t *document = json_loads(op.answer.body, 0, NULL);
-    assert_int_equal(json_array_size(json_object_get(document, "resources")), 2);
-    json_decref(document);
-    free(op.answer.body);
-    assert_int_equal(audit_number(rig.service, "account:x", "initial"), 7);
-    assert_int_equal(audit_number(rig.service, "account:x", "current"), 5);
-    assert_int_equal(audit_number(rig.service, "account:x", "ledger_sum"), -2);
-}
-
-static void metrics_tell_what_was_done(void **state)
-{
-    (void)state;
     static const char *const lines[] = {
         "seckill_operations_total{kind=\"place-order\",outcome=\"ok\"} 1\n",
         "seckill_operations_total{kind=\"place-order\",outcome=\"sold-out\"} 1\n",
@@ -302,26 +290,4 @@ static void metrics_tell_what_was_done(void **state)
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         assert_true(rig_metrics_contain(lines[i]));
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(item_is_shown_as_it_was_put),
-        CLAIM(account_is_shown_as_it_was_put),
-        CLAIM(what_does_not_exist_is_not_found),
-        CLAIM(unknown_guard_is_refused_and_nothing_put),
-        CLAIM(put_waits_for_those_who_hold_the_resource),
-        CLAIM(order_that_read_before_a_reset_is_decided_again),
-        CLAIM(audit_shows_each_resource_or_the_one_asked_for),
-        CLAIM(ledger_shows_its_rows_page_by_page),
-        CLAIM(statements_have_the_rows_of_one_resource),
-        CLAIM(a_buyer_sees_own_keys_in_a_statement_and_no_other),
-        CLAIM(orders_of_a_user_come_from_new_to_old),
-        CLAIM(a_cursor_of_another_list_is_refused),
-        CLAIM(metrics_tell_what_was_done),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -2,11 +2,9 @@
 #include "business.h"
 #include "service_rig.h"
 #include "service_private.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 static int prepare(void **state)
 {
@@ -26,9 +24,11 @@ static void start_and_hold(struct op *held)
     gate_wait(0);
 }
 
-static void full_queue_is_answered_at_once(void **state)
+GROUP_FIXTURE(rig_open, rig_close);
+TEST_FIXTURE(prepare, rig_clear);
+
+TEST_THAT(full_queue_is_answered_at_once)
 {
-    (void)state;
     struct op held, waiting[2], refused;
     rig.config.queue_max = 2;
     rig.config.workers = 1;
@@ -47,9 +47,8 @@ static void full_queue_is_answered_at_once(void **state)
     assert_false(refused.answer.replayed);
 }
 
-static void reads_do_not_wait_behind_locks(void **state)
+TEST_THAT(reads_do_not_wait_behind_locks)
 {
-    (void)state;
     struct op held, waiting, op;
     rig.config.workers = 1;
     rig.config.lanes = false;
@@ -63,9 +62,8 @@ static void reads_do_not_wait_behind_locks(void **state)
     ops_wait(&waiting, 1);
 }
 
-static void cold_item_does_not_wait_behind_a_hot_one(void **state)
+TEST_THAT(cold_item_does_not_wait_behind_a_hot_one)
 {
-    (void)state;
     enum { N = 200 };
     static struct op hot[N];
     struct op held, op;
@@ -81,9 +79,8 @@ static void cold_item_does_not_wait_behind_a_hot_one(void **state)
     ops_wait(hot, N);
 }
 
-static void drain_waits_for_what_was_accepted_and_takes_no_more(void **state)
+TEST_THAT(drain_waits_for_what_was_accepted_and_takes_no_more)
 {
-    (void)state;
     struct op held, late;
     start_and_hold(&held);
     assert_false(service_drain(rig.service, 1));
@@ -103,9 +100,8 @@ static void *close_service(void *arg)
     return NULL;
 }
 
-static void close_without_drain_still_answers_everything(void **state)
+TEST_THAT(close_without_drain_still_answers_everything)
 {
-    (void)state;
     enum { N = 5 };
     static struct op waiting[N];
     struct op held;
@@ -127,28 +123,12 @@ static void close_without_drain_still_answers_everything(void **state)
     assert_int_equal(ops_count_problem(waiting, N, PROBLEM_DRAINING), N);
 }
 
-static void service_does_not_open_on_a_bad_store(void **state)
+TEST_THAT(service_does_not_open_on_a_bad_store)
 {
-    (void)state;
     struct service *service = NULL;
     snprintf(rig.config.db, sizeof rig.config.db, "sqlite:/nonexistent/folder/x.db");
     assert_int_equal(service_open(&rig.config, &business, &rig.seams, &service), -1);
     snprintf(rig.config.db, sizeof rig.config.db, "oracle:x");
     assert_int_equal(service_open(&rig.config, &business, &rig.seams, &service), -1);
     assert_null(service);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(full_queue_is_answered_at_once),
-        CLAIM(reads_do_not_wait_behind_locks),
-        CLAIM(cold_item_does_not_wait_behind_a_hot_one),
-        CLAIM(drain_waits_for_what_was_accepted_and_takes_no_more),
-        CLAIM(close_without_drain_still_answers_everything),
-        CLAIM(service_does_not_open_on_a_bad_store),
-    };
-    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

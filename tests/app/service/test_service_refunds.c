@@ -1,11 +1,9 @@
 /* A refund gives the money of a paid order back, and its pieces while the sale lasts: once. */
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { N = 8, PRICE = 100 };
 

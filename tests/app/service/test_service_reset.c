@@ -2,13 +2,11 @@
  * payment or cancellation is refused under every guard and changes nothing. */
 #include "redis.h"
 #include "service_rig.h"
+#include "tests.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <stdlib.h>
 
@@ -85,16 +83,18 @@ static void payment_is_refused(const char *guard, bool on_postgres, enum op_poin
     points_clear();
 }
 
-static void payment_that_was_decided_before_a_reset_is_refused(void **state)
+GROUP_FIXTURE(open_all, rig_close);
+TEST_FIXTURE(NULL, rig_clear);
+
+TEST_THAT(payment_that_was_decided_before_a_reset_is_refused)
 {
     static const char *const guards[] = {"none", "mutex", "redis-token", "sql-version"};
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++)
         payment_is_refused(guards[i], false, OP_DECIDED);
 }
 
 /* The payment stands in its transaction before its first write; sql-atomic writes as it decides. */
-static void payment_that_has_not_written_before_a_reset_is_refused_on_postgres(void **state)
+TEST_THAT(payment_that_has_not_written_before_a_reset_is_refused_on_postgres)
 {
     static const struct {
         const char *guard;
@@ -102,16 +102,14 @@ static void payment_that_has_not_written_before_a_reset_is_refused_on_postgres(v
     } cases[] = {{"none", OP_CHECKED},        {"redis-token", OP_CHECKED},
                  {"pg-advisory", OP_CHECKED}, {"sql-version", OP_CHECKED},
                  {"sql-row", OP_CHECKED},     {"sql-atomic", OP_READ}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         payment_is_refused(cases[i].guard, true, cases[i].point);
 }
 
 /* Only these guards: under the others a reset waits for the cancellation. */
-static void cancellation_that_was_decided_before_a_reset_is_refused(void **state)
+TEST_THAT(cancellation_that_was_decided_before_a_reset_is_refused)
 {
     static const char *const guards[] = {"none", "sql-version"};
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         struct op cancel;
         char id[DB_ID_MAX + 1];
@@ -139,12 +137,11 @@ static int64_t deadlocks(void)
 
 /* Each order is paid and cancelled at the same time, beside new orders and resets of its item. Each
  * deadlock would cost a second. */
-static void payments_cancellations_and_resets_wait_in_no_circle(void **state)
+TEST_THAT(payments_cancellations_and_resets_wait_in_no_circle)
 {
     enum { ORDERS = 40, RESETS = 6, OPS = 3 * ORDERS + RESETS };
     static const char *const guards[] = {"sql-row", "sql-atomic", "sql-version", "redis-token"};
     static struct op ops[OPS];
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         char id[DB_ID_MAX + 1], user[16];
         snprintf(user, sizeof user, "c%zu", i);
@@ -180,17 +177,4 @@ static void payments_cancellations_and_resets_wait_in_no_circle(void **state)
         assert_true(clean);
         assert_int_equal(deadlocks(), before);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(payment_that_was_decided_before_a_reset_is_refused, rig_clear),
-        cmocka_unit_test_teardown(
-            payment_that_has_not_written_before_a_reset_is_refused_on_postgres, rig_clear),
-        cmocka_unit_test_teardown(cancellation_that_was_decided_before_a_reset_is_refused,
-                                  rig_clear),
-        cmocka_unit_test_teardown(payments_cancellations_and_resets_wait_in_no_circle, rig_clear),
-    };
-    return cmocka_run_group_tests(tests, open_all, rig_close);
 }

@@ -1,13 +1,11 @@
 /* A stock change adds pieces to an item or takes them away, once for each key, while it is sold. */
 #include "service_rig.h"
 #include "stock_change.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { CROWD = 60, MEETING = 4 };
 

@@ -2,12 +2,10 @@
 #include "service_private.h"
 #include "process.h"
 #include "service_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { ACCOUNTS = 4, START = 500, PATIENCE_MS = 60000 };
 

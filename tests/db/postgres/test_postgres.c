@@ -51,7 +51,10 @@ static db_status work_changes(db_tx *tx, void *arg)
     return status;
 }
 
-static void a_refused_write_among_many_is_told_by_place(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(a_refused_write_among_many_is_told_by_place)
 {
     struct fixture *fixture = *state;
     const db_account account = fixture_account(fixture, "a", 100);
@@ -86,7 +89,7 @@ static db_status work_write_then_read(db_tx *tx, void *arg)
     return status;
 }
 
-static void a_read_after_a_refused_write_is_refused_too(void **state)
+TEST_THAT(a_read_after_a_refused_write_is_refused_too)
 {
     struct fixture *fixture = *state;
     db *store = fixture->store;
@@ -112,7 +115,7 @@ static db_status work_not_utf8(db_tx *tx, void *arg)
     return status == DB_OK ? *(db_status *)arg : status;
 }
 
-static void an_error_among_unread_answers_harms_nothing_later(void **state)
+TEST_THAT(an_error_among_unread_answers_harms_nothing_later)
 {
     struct fixture *fixture = *state;
     db_status refused = DB_REFUSED, ok = DB_OK;
@@ -163,7 +166,7 @@ static void *locker_main(void *arg)
     return NULL;
 }
 
-static void a_deadlock_is_run_again(void **state)
+TEST_THAT(a_deadlock_is_run_again)
 {
     struct fixture *fixture = *state;
     pthread_barrier_t barrier;
@@ -190,7 +193,7 @@ static void a_deadlock_is_run_again(void **state)
     assert_int_equal(2 + stats.busy_retries, lockers[0].runs + lockers[1].runs);
 }
 
-static void a_row_locked_for_too_long_is_busy_and_nothing_is_written(void **state)
+TEST_THAT(a_row_locked_for_too_long_is_busy_and_nothing_is_written)
 {
     struct fixture *fixture = *state;
     fixture_close(fixture);
@@ -276,7 +279,7 @@ static int64_t run_skew(struct fixture *fixture, const char *isolation, uint64_t
     return balance(fixture, "a") + balance(fixture, "b");
 }
 
-static void isolation_is_what_the_url_says(void **state)
+TEST_THAT(isolation_is_what_the_url_says)
 {
     uint64_t retries;
     assert_int_equal(-100, run_skew(*state, "read-committed", &retries));
@@ -285,20 +288,4 @@ static void isolation_is_what_the_url_says(void **state)
     assert_int_equal(0, retries);
     assert_int_equal(0, run_skew(*state, "serializable", &retries));
     assert_true(retries >= 1);
-}
-
-#define TEST(name)         cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-#define TEST_OPENING(name) cmocka_unit_test_setup_teardown(name, database_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_refused_write_among_many_is_told_by_place),
-        TEST(a_read_after_a_refused_write_is_refused_too),
-        TEST(an_error_among_unread_answers_harms_nothing_later),
-        TEST(a_deadlock_is_run_again),
-        TEST(a_row_locked_for_too_long_is_busy_and_nothing_is_written),
-        TEST(isolation_is_what_the_url_says),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

@@ -94,7 +94,10 @@ static void end_late(struct late *late, pthread_t thread)
     sem_destroy(&late->may_go_on);
 }
 
-static void a_late_row_is_moved_by_the_next_archive(void **state)
+TEST_FIXTURE(set_up, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(a_late_row_is_moved_by_the_next_archive)
 {
     struct fixture *fixture = *state;
     archive_moved moved;
@@ -127,7 +130,7 @@ static void a_late_row_is_moved_by_the_next_archive(void **state)
 
 /* A shop's side has no lock. So a row may have a greater number than one that comes later in the
  * feed, and is moved later. */
-static void a_shops_rows_are_carried_whatever_the_order_of_their_numbers(void **state)
+TEST_THAT(a_shops_rows_are_carried_whatever_the_order_of_their_numbers)
 {
     struct fixture *fixture = *state;
     archive_moved moved;
@@ -155,7 +158,7 @@ static void a_shops_rows_are_carried_whatever_the_order_of_their_numbers(void **
 }
 
 /* A part may be long: its statement has the time limit of an audit. Usually it is 8 s. */
-static void a_long_part_has_its_time(void **state)
+TEST_THAT(a_long_part_has_its_time)
 {
     struct fixture *fixture = *state;
     archive_moved moved;
@@ -195,7 +198,7 @@ static void *seller_main(void *arg)
     return NULL;
 }
 
-static void months_are_moved_while_instances_sell(void **state)
+TEST_THAT(months_are_moved_while_instances_sell)
 {
     struct fixture *fixture = *state;
     struct seller sellers[SELLERS];
@@ -225,17 +228,4 @@ static void months_are_moved_while_instances_sell(void **state)
     assert_int_equal(rows, prove(fixture).rows);
     assert_int_equal(sold, fixture_sql_int(fixture, "SELECT count(*) FROM orders WHERE state = 1"));
     assert_true(rows + rows_in(fixture) >= 5 + 3 * sold);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_late_row_is_moved_by_the_next_archive),
-        TEST(a_shops_rows_are_carried_whatever_the_order_of_their_numbers),
-        TEST(a_long_part_has_its_time),
-        TEST(months_are_moved_while_instances_sell),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

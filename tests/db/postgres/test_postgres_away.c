@@ -30,7 +30,10 @@ static int64_t balance(struct fixture *fixture, const char *id)
     return account.balance;
 }
 
-static void a_pool_that_stays_in_use_is_busy(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(a_pool_that_stays_in_use_is_busy)
 {
     struct fixture *fixture = *state;
     db_item item = {.id = "1", .initial_stock = 1};
@@ -50,7 +53,7 @@ static void a_pool_that_stays_in_use_is_busy(void **state)
 
 /* A trigger that fires at COMMIT ends its own backend. The store cannot know whether the commit
  * came first. */
-static void a_connection_lost_in_commit_is_unknown(void **state)
+TEST_THAT(a_connection_lost_in_commit_is_unknown)
 {
     struct fixture *fixture = *state;
     struct change change = {
@@ -72,7 +75,7 @@ static void a_connection_lost_in_commit_is_unknown(void **state)
 }
 
 /* After an error at COMMIT from a live server the outcome is known. */
-static void a_commit_that_is_refused_is_undone(void **state)
+TEST_THAT(a_commit_that_is_refused_is_undone)
 {
     struct fixture *fixture = *state;
     struct change change = {
@@ -94,7 +97,7 @@ static void end_connections(struct fixture *fixture)
                          " WHERE application_name = 'seckilld'");
 }
 
-static void a_connection_that_ended_while_idle_is_replaced(void **state)
+TEST_THAT(a_connection_that_ended_while_idle_is_replaced)
 {
     struct fixture *fixture = *state;
     struct change change = {
@@ -105,7 +108,7 @@ static void a_connection_that_ended_while_idle_is_replaced(void **state)
     assert_int_equal(99, balance(fixture, "a"));
 }
 
-static void a_snapshot_whose_connection_broke_does_not_go_on_from_another(void **state)
+TEST_THAT(a_snapshot_whose_connection_broke_does_not_go_on_from_another)
 {
     struct fixture *fixture = *state;
     db_account account = fixture_account(fixture, "a", 100);
@@ -118,7 +121,7 @@ static void a_snapshot_whose_connection_broke_does_not_go_on_from_another(void *
     assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
 }
 
-static void an_audit_whose_connection_broke_says_why(void **state)
+TEST_THAT(an_audit_whose_connection_broke_says_why)
 {
     struct fixture *fixture = *state;
     db_error error = {.message = ""};
@@ -134,7 +137,7 @@ static void an_audit_whose_connection_broke_says_why(void **state)
     assert_true(fixture_audit(fixture, "account:a").ok);
 }
 
-static void a_killed_server_is_told_at_once_and_used_again_when_back(void **state)
+TEST_THAT(a_killed_server_is_told_at_once_and_used_again_when_back)
 {
     struct fixture *fixture = *state;
     db_error error = {0};
@@ -177,7 +180,7 @@ static void *pinger_main(void *arg)
 
 /* A stopped server accepts connections but does not answer. One caller tries it; the others get its
  * last result. */
-static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
+TEST_THAT(a_stopped_server_holds_up_one_caller_at_a_time)
 {
     struct fixture *fixture = *state;
     end_connections(fixture);
@@ -203,7 +206,7 @@ static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
 }
 
 /* The socket is intact; only the deadline shows the fault. */
-static void a_connection_that_does_not_answer_in_time_is_replaced(void **state)
+TEST_THAT(a_connection_that_does_not_answer_in_time_is_replaced)
 {
     struct fixture *fixture = *state;
     struct change change = {.delta = -1, .txn_id = "t", .how = any};
@@ -223,22 +226,4 @@ static void a_connection_that_does_not_answer_in_time_is_replaced(void **state)
     expect_says(&error, "in time");
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, &error));
     assert_int_equal(99, balance(fixture, "a"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_pool_that_stays_in_use_is_busy),
-        TEST(a_connection_lost_in_commit_is_unknown),
-        TEST(a_commit_that_is_refused_is_undone),
-        TEST(a_connection_that_ended_while_idle_is_replaced),
-        TEST(a_snapshot_whose_connection_broke_does_not_go_on_from_another),
-        TEST(an_audit_whose_connection_broke_says_why),
-        TEST(a_killed_server_is_told_at_once_and_used_again_when_back),
-        TEST(a_stopped_server_holds_up_one_caller_at_a_time),
-        TEST(a_connection_that_does_not_answer_in_time_is_replaced),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

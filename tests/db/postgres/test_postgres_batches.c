@@ -4,7 +4,10 @@
 
 #include <pthread.h>
 
-static void text_that_is_not_utf8_undoes_the_batch(void **state)
+TEST_FIXTURE(batch_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(text_that_is_not_utf8_undoes_the_batch)
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "b", 64);
@@ -16,7 +19,7 @@ static void text_that_is_not_utf8_undoes_the_batch(void **state)
     expect_sold(fixture, 64);
 }
 
-static void a_connection_lost_amid_a_batch_leaves_nothing_of_it(void **state)
+TEST_THAT(a_connection_lost_amid_a_batch_leaves_nothing_of_it)
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "b", 64);
@@ -37,7 +40,7 @@ static void a_connection_lost_amid_a_batch_leaves_nothing_of_it(void **state)
     expect_sold(fixture, 64);
 }
 
-static void a_row_that_the_server_leaves_out_undoes_the_batch(void **state)
+TEST_THAT(a_row_that_the_server_leaves_out_undoes_the_batch)
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "b", 64);
@@ -55,7 +58,7 @@ static void take_a_key_meanwhile(struct batch *batch)
                 "INSERT INTO idempotency VALUES ('b-31', 'order', 201, 'the first one''s', 0)");
 }
 
-static void a_key_taken_since_the_snapshot_is_told_at_every_isolation(void **state)
+TEST_THAT(a_key_taken_since_the_snapshot_is_told_at_every_isolation)
 {
     static const char *const levels[] = {"read-committed", "repeatable-read", "serializable"};
     struct fixture *fixture = *state;
@@ -116,7 +119,7 @@ static void *instance_main(void *arg)
     return NULL;
 }
 
-static void of_two_instances_with_the_same_keys_one_writes_them(void **state)
+TEST_THAT(of_two_instances_with_the_same_keys_one_writes_them)
 {
     struct fixture *fixture = *state;
     struct instance instances[] = {{.first = 0}, {.first = 50}};
@@ -138,18 +141,4 @@ static void of_two_instances_with_the_same_keys_one_writes_them(void **state)
     assert_int_equal(DB_OK, instances[winner].status);
     assert_int_equal(DB_DUPLICATE, instances[1 - winner].status);
     assert_int_equal(100 + 1, count_rows(fixture, "idempotency"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, batch_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(text_that_is_not_utf8_undoes_the_batch),
-        TEST(a_connection_lost_amid_a_batch_leaves_nothing_of_it),
-        TEST(a_row_that_the_server_leaves_out_undoes_the_batch),
-        TEST(a_key_taken_since_the_snapshot_is_told_at_every_isolation),
-        TEST(of_two_instances_with_the_same_keys_one_writes_them),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

@@ -38,7 +38,10 @@ static void run(PGconn *handle, const char *format, const char *name)
     PQclear(result);
 }
 
-static void a_row_waits_for_transactions_that_began_before(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(a_row_waits_for_transactions_that_began_before)
 {
     struct fixture *fixture = *state;
     PGconn *early = pg_connect(fixture->url), *late = pg_connect(fixture->url);
@@ -61,7 +64,7 @@ static void a_row_waits_for_transactions_that_began_before(void **state)
     PQfinish(late);
 }
 
-static void a_row_that_is_taken_back_holds_nothing_up(void **state)
+TEST_THAT(a_row_that_is_taken_back_holds_nothing_up)
 {
     struct fixture *fixture = *state;
     PGconn *early = pg_connect(fixture->url), *late = pg_connect(fixture->url);
@@ -79,7 +82,7 @@ static void a_row_that_is_taken_back_holds_nothing_up(void **state)
 }
 
 /* A dump that was restored to another server. */
-static void a_ledger_of_another_server_has_no_feed(void **state)
+TEST_THAT(a_ledger_of_another_server_has_no_feed)
 {
     struct fixture *fixture = *state;
     PGconn *handle = pg_connect(fixture->url);
@@ -96,15 +99,4 @@ static void a_ledger_of_another_server_has_no_feed(void **state)
                      db_read_ledger(fixture->reader, &place, 4, note, &page, &place, &more));
     assert_int_equal(page.n, 0);
     PQfinish(handle);
-}
-
-int main(void)
-{
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_row_waits_for_transactions_that_began_before),
-        CLAIM(a_row_that_is_taken_back_holds_nothing_up),
-        CLAIM(a_ledger_of_another_server_has_no_feed),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

@@ -222,7 +222,9 @@ static void tell_each(struct fixture *fixture, size_t at, enum pg_lie lie, int *
     }
 }
 
-static void no_message_of_the_server_ends_the_process(void **state)
+ON_POSTGRES;
+
+TEST_THAT_WITH(no_message_of_the_server_ends_the_process, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     int i = 0;
@@ -236,14 +238,4 @@ static void no_message_of_the_server_ends_the_process(void **state)
     print_message("%d uses of the store\n", i);
     fixture_close(fixture);
     pg_liar_close(liar);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_message_of_the_server_ends_the_process),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

@@ -39,7 +39,10 @@ static db_status open_url(const char *url, db_error *error)
     return status;
 }
 
-static void bad_urls_are_invalid_and_show_no_password(void **state)
+TEST_FIXTURE(database_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(bad_urls_are_invalid_and_show_no_password)
 {
     static const char *const urls[] = {"postgres:",
                                        "postgres:host=secret",
@@ -50,18 +53,16 @@ static void bad_urls_are_invalid_and_show_no_password(void **state)
                                        "postgres://u:secret@h:1/d?what=ever",
                                        "postgres://u:secret@[h/d"};
     db_error error;
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         assert_int_equal(DB_INVALID, open_url(urls[i], &error));
         assert_true(error.message[0] != '\0' && !strstr(error.message, "secret"));
     }
 }
 
-static void a_missing_server_is_told_at_once(void **state)
+TEST_THAT(a_missing_server_is_told_at_once)
 {
     char url[64];
     db_error error;
-    (void)state;
     snprintf(url, sizeof url, "postgres://postgres@127.0.0.1:%d/x", sandbox_free_port());
     int64_t start_ms = now_ms();
     assert_int_equal(DB_UNAVAILABLE, open_url(url, &error));
@@ -69,7 +70,7 @@ static void a_missing_server_is_told_at_once(void **state)
     expect_says(&error, "Connection refused");
 }
 
-static void somebody_elses_database_is_left_alone(void **state)
+TEST_THAT(somebody_elses_database_is_left_alone)
 {
     struct fixture *fixture = *state;
     db_error error;
@@ -80,7 +81,7 @@ static void somebody_elses_database_is_left_alone(void **state)
                                                  " WHERE relnamespace = 'public'::regnamespace"));
 }
 
-static void another_schema_version_is_invalid(void **state)
+TEST_THAT(another_schema_version_is_invalid)
 {
     struct fixture *fixture = *state;
     db_error error;
@@ -125,7 +126,7 @@ static void open_together(const char *url)
         assert_string_equal("", openers[i].error.message);
 }
 
-static void instances_that_start_together_make_the_tables_once(void **state)
+TEST_THAT(instances_that_start_together_make_the_tables_once)
 {
     static const char *const levels[] = {"read-committed", "repeatable-read", "serializable"};
     struct fixture *fixture = *state;
@@ -137,18 +138,4 @@ static void instances_that_start_together_make_the_tables_once(void **state)
         open_together(url);
         assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM seckill_schema"));
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, database_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(bad_urls_are_invalid_and_show_no_password),
-        TEST(a_missing_server_is_told_at_once),
-        TEST(somebody_elses_database_is_left_alone),
-        TEST(another_schema_version_is_invalid),
-        TEST(instances_that_start_together_make_the_tables_once),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

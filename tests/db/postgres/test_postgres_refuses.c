@@ -32,7 +32,10 @@ static void expect_refusal(struct fixture *fixture, const char *sqlstate, db_sta
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
 }
 
-static void a_disk_without_room_and_a_standby_are_told_apart(void **state)
+GROUP_FIXTURE(pg_start, pg_stop);
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+
+TEST_THAT(a_disk_without_room_and_a_standby_are_told_apart)
 {
     struct fixture *fixture = *state;
     fixture_account(fixture, "a", 100);
@@ -51,7 +54,7 @@ static db_status ping_within(db_tx *tx, void *arg)
     return status == DB_NOT_FOUND ? db_ping(fixture->store) : status;
 }
 
-static void a_server_without_room_for_a_connection_says_so(void **state)
+TEST_THAT(a_server_without_room_for_a_connection_says_so)
 {
     struct fixture *fixture = *state;
     fixture_sql(fixture, "DROP ROLE IF EXISTS few");
@@ -73,15 +76,4 @@ static void a_server_without_room_for_a_connection_says_so(void **state)
     fixture_open(fixture, NULL);
     fixture_sql(fixture, "DROP OWNED BY few");
     fixture_sql(fixture, "DROP ROLE few");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_disk_without_room_and_a_standby_are_told_apart),
-        TEST(a_server_without_room_for_a_connection_says_so),
-    };
-    return cmocka_run_group_tests(tests, pg_start, pg_stop);
 }

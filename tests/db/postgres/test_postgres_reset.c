@@ -190,7 +190,10 @@ static db_order_state state_of(struct race *race)
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-static void a_reset_waits_for_a_payment_that_has_been_written(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+ON_POSTGRES;
+
+TEST_THAT(a_reset_waits_for_a_payment_that_has_been_written)
 {
     for (int level = 0; level < LEVELS; level++) {
         for (enum way way = PUT_ANY; way < WAYS; way++) {
@@ -208,7 +211,7 @@ static void a_reset_waits_for_a_payment_that_has_been_written(void **state)
     }
 }
 
-static void a_payment_behind_a_reset_is_refused(void **state)
+TEST_THAT(a_payment_behind_a_reset_is_refused)
 {
     for (int level = 0; level < LEVELS; level++) {
         for (enum way way = PUT_ANY; way < WAYS; way++) {
@@ -226,7 +229,7 @@ static void a_payment_behind_a_reset_is_refused(void **state)
 }
 
 /* The lock server of the new guard counts its fences anew. */
-static void a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for(void **state)
+TEST_THAT(a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for)
 {
     static db_work *const changes[] = {work_set_guard_b, work_reset_under_b};
     for (int level = 0; level < LEVELS; level++) {
@@ -248,7 +251,7 @@ static void a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for(void **
 }
 
 /* A hot item's sale goes on while its orders are paid; under sql-row, too. */
-static void a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other(void **state)
+TEST_THAT(a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other)
 {
     for (int level = 0; level < LEVELS; level++) {
         for (enum way way = PUT_ANY; way < WAYS; way++) {
@@ -268,7 +271,7 @@ static void a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other(void **s
 }
 
 /* The new guard's task closes an order that it read before the payment committed. */
-static void an_order_that_was_paid_before_a_reset_is_not_closed_over(void **state)
+TEST_THAT(an_order_that_was_paid_before_a_reset_is_not_closed_over)
 {
     for (int level = 0; level < LEVELS; level++) {
         struct race race = {.fixture = NULL};
@@ -280,18 +283,4 @@ static void an_order_that_was_paid_before_a_reset_is_not_closed_over(void **stat
         assert_int_equal(DB_CONFLICT, race.second.status);
         assert_int_equal(DB_PAID, state_of(&race));
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_reset_waits_for_a_payment_that_has_been_written),
-        TEST(a_payment_behind_a_reset_is_refused),
-        TEST(a_new_guard_clears_the_fence_of_a_payment_that_it_waited_for),
-        TEST(a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other),
-        TEST(an_order_that_was_paid_before_a_reset_is_not_closed_over),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

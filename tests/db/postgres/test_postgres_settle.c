@@ -102,7 +102,10 @@ static void expect(struct rig *rig, int64_t balance)
 
 #define WITH_TRANSACTION "FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
 
-static void a_commit_whose_answer_was_lost_is_found(void **state)
+TEST_FIXTURE(set_up, tear_down);
+ON_POSTGRES;
+
+TEST_THAT(a_commit_whose_answer_was_lost_is_found)
 {
     struct rig *rig = *state;
     proxy_lose_answer(rig->proxy, "COMMIT", 1, PROXY_CUT);
@@ -112,7 +115,7 @@ static void a_commit_whose_answer_was_lost_is_found(void **state)
     expect(rig, FIRST - 1);
 }
 
-static void a_commit_that_is_still_on_its_way_never_lands(void **state)
+TEST_THAT(a_commit_that_is_still_on_its_way_never_lands)
 {
     struct rig *rig = *state;
     lose_commit(rig);
@@ -126,7 +129,7 @@ static void a_commit_that_is_still_on_its_way_never_lands(void **state)
 }
 
 /* "The transaction has already committed locally". */
-static void a_commit_that_waits_for_an_absent_standby_is_committed(void **state)
+TEST_THAT(a_commit_that_waits_for_an_absent_standby_is_committed)
 {
     struct rig *rig = *state;
     assert_true(pg_standby_set(pg_server->url, "nobody"));
@@ -145,7 +148,7 @@ static void a_commit_that_waits_for_an_absent_standby_is_committed(void **state)
 
 /* A stopped backend does not end, so the outcome stays unknown until it does. Its COMMIT has
  * arrived by then, but too late. */
-static void a_transaction_that_does_not_end_stays_undecided(void **state)
+TEST_THAT(a_transaction_that_does_not_end_stays_undecided)
 {
     struct rig *rig = *state;
     proxy_hold(rig->proxy, "COMMIT", 1);
@@ -166,7 +169,7 @@ static void a_transaction_that_does_not_end_stays_undecided(void **state)
     expect(rig, FIRST);
 }
 
-static void a_server_that_does_not_answer_is_no_decision(void **state)
+TEST_THAT(a_server_that_does_not_answer_is_no_decision)
 {
     struct rig *rig = *state;
     lose_commit(rig);
@@ -184,7 +187,7 @@ static void a_server_that_does_not_answer_is_no_decision(void **state)
 }
 
 /* Happens after a failover to a standby that lacks it, or after a restored backup. */
-static void a_transaction_that_the_server_does_not_know_will_not_commit(void **state)
+TEST_THAT(a_transaction_that_the_server_does_not_know_will_not_commit)
 {
     struct rig *rig = *state;
     rig->job.commit_id.transaction = INT64_C(1) << 40;
@@ -220,7 +223,7 @@ static bool commits(PGconn *handle)
 
 /* After a crash that lost the end of the log, the number or the process id may belong to another
  * transaction. */
-static void a_number_that_was_given_again_ends_nobody(void **state)
+TEST_THAT(a_number_that_was_given_again_ends_nobody)
 {
     struct rig *rig = *state;
     static const struct {
@@ -236,7 +239,7 @@ static void a_number_that_was_given_again_ends_nobody(void **state)
     }
 }
 
-static void a_transaction_of_that_very_process_is_ended(void **state)
+TEST_THAT(a_transaction_of_that_very_process_is_ended)
 {
     struct rig *rig = *state;
     db_commit_id commit_id;
@@ -246,7 +249,7 @@ static void a_transaction_of_that_very_process_is_ended(void **state)
 }
 
 /* The store answers reads; only a write shows that commits fail. */
-static void after_an_unknown_outcome_a_ping_writes(void **state)
+TEST_THAT(after_an_unknown_outcome_a_ping_writes)
 {
     struct rig *rig = *state;
     fixture_sql(&rig->fixture, "CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$"
@@ -260,22 +263,4 @@ static void after_an_unknown_outcome_a_ping_writes(void **state)
     assert_int_equal(DB_OK, db_ping(rig->fixture.store));
     fixture_sql(&rig->fixture, "ALTER TABLE tasks ENABLE TRIGGER planted");
     assert_int_equal(DB_OK, db_ping(rig->fixture.store));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_commit_whose_answer_was_lost_is_found),
-        TEST(a_commit_that_is_still_on_its_way_never_lands),
-        TEST(a_commit_that_waits_for_an_absent_standby_is_committed),
-        TEST(a_transaction_that_does_not_end_stays_undecided),
-        TEST(a_server_that_does_not_answer_is_no_decision),
-        TEST(a_transaction_that_the_server_does_not_know_will_not_commit),
-        TEST(a_number_that_was_given_again_ends_nobody),
-        TEST(a_transaction_of_that_very_process_is_ended),
-        TEST(after_an_unknown_outcome_a_ping_writes),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

@@ -22,9 +22,11 @@ static bool stop_when_waiting(void *arg)
     return backends_waiting(arg) > 0;
 }
 
+ON_POSTGRES;
+
 /* The audit's statement waits for a table that stays locked. Only the end of its connection can end
  * it: the store's limit for locks is an hour. */
-static void the_server_ends_what_nobody_waits_for(void **state)
+TEST_THAT_WITH(the_server_ends_what_nobody_waits_for, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     db_audit_row row;
@@ -44,13 +46,4 @@ static void the_server_ends_what_nobody_waits_for(void **state)
 
     db_reader_stop_when(fixture->reader, NULL, NULL);
     assert_true(fixture_audit(fixture, "account:a").ok);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_server_ends_what_nobody_waits_for, fixture_setup,
-                                        fixture_teardown),
-    };
-    return RUN_ON_POSTGRES(tests);
 }

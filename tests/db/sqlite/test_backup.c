@@ -49,8 +49,10 @@ static void change_once(struct fixture *fixture, const char *key)
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
 }
 
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+
 /* What is committed is still in the log only. */
-static void a_copy_has_all_that_was_committed_and_is_private(void **state)
+TEST_THAT(a_copy_has_all_that_was_committed_and_is_private)
 {
     struct fixture *fixture = *state, copy = copy_of(fixture);
     struct stat about;
@@ -68,7 +70,7 @@ static void a_copy_has_all_that_was_committed_and_is_private(void **state)
     assert_int_equal(BALANCE - 2, fixture_audit(fixture, "account:a").current);
 }
 
-static void a_file_that_is_there_stays_as_it_is(void **state)
+TEST_THAT(a_file_that_is_there_stays_as_it_is)
 {
     struct fixture *fixture = *state, copy = copy_of(fixture);
     FILE *file = fopen(copy.file, "w");
@@ -84,7 +86,7 @@ static void a_file_that_is_there_stays_as_it_is(void **state)
     assert_int_equal(files, files_in(fixture->folder));
 }
 
-static void what_cannot_be_copied_is_refused(void **state)
+TEST_THAT(what_cannot_be_copied_is_refused)
 {
     struct fixture *fixture = *state, copy = copy_of(fixture);
     expect_backup("sqlite:/nowhere/store.db", copy.file, DB_UNAVAILABLE, "cannot be opened");
@@ -101,7 +103,7 @@ static void what_cannot_be_copied_is_refused(void **state)
     assert_int_equal(-1, access(copy.file, F_OK));
 }
 
-static void a_copy_without_room_leaves_nothing(void **state)
+TEST_THAT(a_copy_without_room_leaves_nothing)
 {
     struct fixture *fixture = *state, copy = copy_of(fixture);
     struct rlimit before, small = {.rlim_cur = 20000};
@@ -140,7 +142,7 @@ static void *write_on(void *arg)
     return NULL;
 }
 
-static void each_copy_beside_a_writer_is_whole(void **state)
+TEST_THAT(each_copy_beside_a_writer_is_whole)
 {
     struct fixture *fixture = *state, copy = copy_of(fixture);
     struct writer writer = {.fixture = fixture};
@@ -166,18 +168,4 @@ static void each_copy_beside_a_writer_is_whole(void **state)
     writer.stop = true;
     assert_int_equal(0, pthread_join(thread, NULL));
     assert_true(fixture_audit(fixture, "account:a").ok);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_copy_has_all_that_was_committed_and_is_private),
-        TEST(a_file_that_is_there_stays_as_it_is),
-        TEST(what_cannot_be_copied_is_refused),
-        TEST(a_copy_without_room_leaves_nothing),
-        TEST(each_copy_beside_a_writer_is_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,9 @@ static int change_until_checkpoints(struct fixture *fixture, int from, uint64_t 
     return from;
 }
 
-static void a_checkpoint_that_cannot_copy_hurts_nobody(void **state)
+TEST_FIXTURE(folder_setup, fixture_teardown);
+
+TEST_THAT(a_checkpoint_that_cannot_copy_hurts_nobody)
 {
     struct fixture *fixture = *state;
     fixture_open(fixture, &(db_options){.sync = DB_SYNC_NORMAL});
@@ -73,7 +75,7 @@ static void copy_file(const char *from, const char *to)
 }
 
 /* The kernel never writes the pages of the failed flush, so the file stays as it was. */
-static void after_a_failed_flush_nothing_is_written_and_the_log_has_all(void **state)
+TEST_THAT(after_a_failed_flush_nothing_is_written_and_the_log_has_all)
 {
     struct fixture *fixture = *state;
     char durable[PATH_MAX + 16];
@@ -108,15 +110,9 @@ static void after_a_failed_flush_nothing_is_written_and_the_log_has_all(void **s
                                                  " FROM pragma_integrity_check"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_checkpoint_that_cannot_copy_hurts_nobody),
-        TEST(after_a_failed_flush_nothing_is_written_and_the_log_has_all),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -290,26 +290,28 @@ static void try_all(struct life *life, const struct call_plan *plans, size_t n,
 
 static const db_options own = {.busy_ms = 50}, shared = {.shared_file = true, .busy_ms = 50};
 
-static void a_store_of_its_own_survives_an_error_of_any_call(void **state)
+TEST_FIXTURE(folder_setup, fixture_teardown);
+
+TEST_THAT(a_store_of_its_own_survives_an_error_of_any_call)
 {
     struct life life = {.fixture = *state, .options = &own};
     try_all(&life, failures, COUNT(failures), live_from_the_beginning);
 }
 
-static void a_shared_file_survives_an_error_of_any_call(void **state)
+TEST_THAT(a_shared_file_survives_an_error_of_any_call)
 {
     struct life life = {.fixture = *state, .options = &shared};
     try_all(&life, failures, COUNT(failures), live_from_the_beginning);
 }
 
-static void a_recovery_survives_an_error_of_any_call(void **state)
+TEST_THAT(a_recovery_survives_an_error_of_any_call)
 {
     struct life life = {.fixture = *state, .options = &own};
     keep_crashed(&life);
     try_all(&life, failures, COUNT(failures), recover);
 }
 
-static void an_interrupted_or_short_call_is_not_even_noticed(void **state)
+TEST_THAT(an_interrupted_or_short_call_is_not_even_noticed)
 {
     struct life life = {.fixture = *state, .options = &own, .must_succeed = true};
     try_all(&life, hitches, COUNT(hitches), live_from_the_beginning);
@@ -320,17 +322,9 @@ static void an_interrupted_or_short_call_is_not_even_noticed(void **state)
     try_all(&life, hitches, COUNT(hitches), recover);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_store_of_its_own_survives_an_error_of_any_call),
-        TEST(a_shared_file_survives_an_error_of_any_call),
-        TEST(a_recovery_survives_an_error_of_any_call),
-        TEST(an_interrupted_or_short_call_is_not_even_noticed),
-    };
     if (calls_install() != 0)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -75,7 +75,10 @@ static int64_t balance(struct fixture *fixture, const struct caller *caller)
     return account.balance;
 }
 
-static void callers_that_wait_share_one_commit(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+TEST_GROUP("groups", NULL, NULL);
+
+TEST_THAT(callers_that_wait_share_one_commit)
 {
     struct fixture *fixture = *state;
     struct caller callers[THREADS];
@@ -99,7 +102,7 @@ static void callers_that_wait_share_one_commit(void **state)
                                         " AND b.resource < a.resource"));
 }
 
-static void a_group_is_no_larger_than_asked(void **state)
+TEST_THAT(a_group_is_no_larger_than_asked)
 {
     struct fixture *fixture = *state;
     fixture_close(fixture);
@@ -114,7 +117,7 @@ static void a_group_is_no_larger_than_asked(void **state)
     assert_int_equal(5, after.group_largest);
 }
 
-static void one_failure_undoes_one_run_only(void **state)
+TEST_THAT(one_failure_undoes_one_run_only)
 {
     struct fixture *fixture = *state;
     static const int failing[] = {0, 7, THREADS - 1}; /* the first has no savepoint, others have */
@@ -146,7 +149,7 @@ static db_status work_taken_key(db_tx *tx, void *arg)
     return status == DB_OK ? db_tx_insert_answer(tx, &taken) : status;
 }
 
-static void a_key_taken_earlier_in_the_group_is_a_duplicate(void **state)
+TEST_THAT(a_key_taken_earlier_in_the_group_is_a_duplicate)
 {
     struct fixture *fixture = *state;
     struct caller callers[THREADS];
@@ -159,7 +162,7 @@ static void a_key_taken_earlier_in_the_group_is_a_duplicate(void **state)
 }
 
 /* On some errors SQLite ends the whole transaction; a planted trigger does the same. */
-static void a_database_error_in_one_run_leaves_the_others_whole(void **state)
+TEST_THAT(a_database_error_in_one_run_leaves_the_others_whole)
 {
     struct fixture *fixture = *state;
     static const int failing[] = {0, 7, THREADS - 1};
@@ -183,6 +186,56 @@ static void a_database_error_in_one_run_leaves_the_others_whole(void **state)
                 assert_non_null(strstr(callers[i].error.message, "planted"));
         }
     }
+}
+
+static db_status work_note_thread(db_tx *tx, void *arg)
+{
+    (void)tx;
+    *(pthread_t *)arg = pthread_self();
+    return DB_OK;
+}
+
+TEST_THAT(a_lone_caller_waits_for_no_other_thread)
+{
+    struct fixture *fixture = *state;
+    pthread_t writer = 0;
+    assert_int_equal(DB_OK, db_run(fixture->store, work_note_thread, &writer, NULL));
+    assert_true(pthread_equal(pthread_self(), writer));
+}
+
+/* Otherwise, with a steady stream of callers, the first would write for the others for ever. */
+TEST_THAT(who_writes_for_others_is_answered_before_the_next_group_is)
+{
+    struct fixture *fixture = *state;
+    struct gate first, second;
+    gate_close(&first, fixture->store);
+    gate_start(&second, fixture->store);
+    gate_wait_for(&first, 1);
+    gate_open(&first); /* waits for the end of its thread */
+    sem_wait(&second.entered);
+    gate_open(&second);
+}
+
+TEST_THAT(closing_waits_for_what_is_queued)
+{
+    struct fixture *fixture = *state;
+    struct caller callers[THREADS];
+    prepare_callers(fixture, callers);
+    struct gate gate;
+    gate_close(&gate, fixture->store);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(0, pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]));
+    gate_wait_for(&gate, THREADS);
+    sem_post(&gate.open);
+    db_reader_close(fixture->reader);
+    db_close(fixture->store);
+    pthread_join(gate.thread, NULL);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(DB_OK, callers[i].status);
+    }
+    fixture_open(fixture, NULL);
+    assert_int_equal(99, balance(fixture, &callers[THREADS - 1]));
 }
 
 /* -- the race, and what prevents it --------------------------------------------------------------
@@ -247,7 +300,9 @@ static void race(struct fixture *fixture, int rounds, pthread_mutex_t *mutex,
         assert_int_equal(DB_OK, racers[i].status);
 }
 
-static void absolute_writes_under_a_lock_form_a_chain(void **state)
+ON_BOTH_ENGINES;
+
+TEST_THAT(absolute_writes_under_a_lock_form_a_chain)
 {
     struct fixture *fixture = *state;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -258,7 +313,7 @@ static void absolute_writes_under_a_lock_form_a_chain(void **state)
     assert_int_equal(100000 - THREADS * rounds, row.current);
 }
 
-static void absolute_writes_without_a_lock_lose_updates(void **state)
+TEST_THAT(absolute_writes_without_a_lock_lose_updates)
 {
     struct fixture *fixture = *state;
     pthread_barrier_t barrier;
@@ -276,7 +331,7 @@ static void absolute_writes_without_a_lock_lose_updates(void **state)
 
 /* -- snapshots -------------------------------------------------------------------------------- */
 
-static void a_snapshot_does_not_move_and_single_reads_see_the_newest(void **state)
+TEST_THAT(a_snapshot_does_not_move_and_single_reads_see_the_newest)
 {
     struct fixture *fixture = *state;
     struct change change = {
@@ -300,84 +355,11 @@ static db_status work_read_own_write(db_tx *tx, void *arg)
     return status == DB_OK ? db_tx_read_account(tx, "a", true, &change->account) : status;
 }
 
-static void a_transaction_sees_its_own_writes(void **state)
+TEST_THAT(a_transaction_sees_its_own_writes)
 {
     struct fixture *fixture = *state;
     struct change change = {
         .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
     assert_int_equal(DB_OK, db_run(fixture->store, work_read_own_write, &change, NULL));
     assert_int_equal(99, change.account.balance);
-}
-
-static db_status work_note_thread(db_tx *tx, void *arg)
-{
-    (void)tx;
-    *(pthread_t *)arg = pthread_self();
-    return DB_OK;
-}
-
-static void a_lone_caller_waits_for_no_other_thread(void **state)
-{
-    struct fixture *fixture = *state;
-    pthread_t writer = 0;
-    assert_int_equal(DB_OK, db_run(fixture->store, work_note_thread, &writer, NULL));
-    assert_true(pthread_equal(pthread_self(), writer));
-}
-
-/* Otherwise, with a steady stream of callers, the first would write for the others for ever. */
-static void who_writes_for_others_is_answered_before_the_next_group_is(void **state)
-{
-    struct fixture *fixture = *state;
-    struct gate first, second;
-    gate_close(&first, fixture->store);
-    gate_start(&second, fixture->store);
-    gate_wait_for(&first, 1);
-    gate_open(&first); /* waits for the end of its thread */
-    sem_wait(&second.entered);
-    gate_open(&second);
-}
-
-static void closing_waits_for_what_is_queued(void **state)
-{
-    struct fixture *fixture = *state;
-    struct caller callers[THREADS];
-    prepare_callers(fixture, callers);
-    struct gate gate;
-    gate_close(&gate, fixture->store);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(0, pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]));
-    gate_wait_for(&gate, THREADS);
-    sem_post(&gate.open);
-    db_reader_close(fixture->reader);
-    db_close(fixture->store);
-    pthread_join(gate.thread, NULL);
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(callers[i].thread, NULL);
-        assert_int_equal(DB_OK, callers[i].status);
-    }
-    fixture_open(fixture, NULL);
-    assert_int_equal(99, balance(fixture, &callers[THREADS - 1]));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest groups[] = {
-        TEST(callers_that_wait_share_one_commit),
-        TEST(a_group_is_no_larger_than_asked),
-        TEST(one_failure_undoes_one_run_only),
-        TEST(a_key_taken_earlier_in_the_group_is_a_duplicate),
-        TEST(a_database_error_in_one_run_leaves_the_others_whole),
-        TEST(a_lone_caller_waits_for_no_other_thread),
-        TEST(who_writes_for_others_is_answered_before_the_next_group_is),
-        TEST(closing_waits_for_what_is_queued),
-    };
-    const struct CMUnitTest races[] = {
-        TEST(absolute_writes_under_a_lock_form_a_chain),
-        TEST(absolute_writes_without_a_lock_lose_updates),
-        TEST(a_snapshot_does_not_move_and_single_reads_see_the_newest),
-        TEST(a_transaction_sees_its_own_writes),
-    };
-    return cmocka_run_group_tests_name("groups", groups, NULL, NULL) + RUN_ON_BOTH_ENGINES(races);
 }

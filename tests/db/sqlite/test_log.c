@@ -1,18 +1,14 @@
 /* The log of the writing connection: its frames are gathered (db/sqlite/sqlite_wal_vfs.c), and
  * copied into the file in parts (db/sqlite/sqlite_checkpoint.c). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "fault_vfs.h"
 #include "fixture.h"
+#include "tests.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -70,7 +66,9 @@ static void expect_answers(struct fixture *fixture, int n)
                                                  " FROM pragma_integrity_check"));
 }
 
-static void others_see_a_large_commit_whole(void **state)
+TEST_FIXTURE(fixture_setup, fixture_teardown);
+
+TEST_THAT(others_see_a_large_commit_whole)
 {
     struct fixture *fixture = *state;
     db_answer answer;
@@ -88,7 +86,7 @@ static void others_see_a_large_commit_whole(void **state)
 }
 
 /* synchronous=NORMAL: no flush after a commit. */
-static void without_a_flush_they_see_it_too(void **state)
+TEST_THAT(without_a_flush_they_see_it_too)
 {
     fixture_close(*state);
     fixture_open(*state, &(db_options){.sync = DB_SYNC_NORMAL});
@@ -96,7 +94,7 @@ static void without_a_flush_they_see_it_too(void **state)
 }
 
 /* Otherwise its frames might be written later, over those of another commit. */
-static void what_is_undone_never_reaches_the_log(void **state)
+TEST_THAT(what_is_undone_never_reaches_the_log)
 {
     struct fixture *fixture = *state;
     assert_int_equal(DB_OK, run(fixture, (struct answers){.key = "a", .n = 1}));
@@ -135,7 +133,7 @@ static void *write_much(void *arg)
 /* All their frames together would be twice a long log. */
 enum { COMMITS = 2 * LONG / COMMIT / WRITERS };
 
-static void the_log_starts_over_beneath_writers_who_never_pause(void **state)
+TEST_THAT(the_log_starts_over_beneath_writers_who_never_pause)
 {
     struct fixture *fixture = *state;
     struct writer writers[WRITERS];
@@ -152,7 +150,7 @@ static void the_log_starts_over_beneath_writers_who_never_pause(void **state)
     expect_answers(fixture, WRITERS * COMMITS * 100);
 }
 
-static void the_log_starts_over_once_a_long_reading_has_ended(void **state)
+TEST_THAT(the_log_starts_over_once_a_long_reading_has_ended)
 {
     struct fixture *fixture = *state;
     struct writer during = {.fixture = fixture, .name = 'a', .commits = (LONG + SLACK) / COMMIT},
@@ -198,7 +196,7 @@ static void watch_starts(enum fault_event event, int flags, sqlite3_int64 at)
 }
 
 /* Otherwise a power cut could lose both the page and its frame. */
-static void the_log_starts_over_only_when_all_of_it_is_flushed(void **state)
+TEST_THAT(the_log_starts_over_only_when_all_of_it_is_flushed)
 {
     struct fixture *fixture = *state;
     struct writer writer = {
@@ -228,7 +226,7 @@ static void hold_flush(enum fault_event event, int flags, sqlite3_int64 at)
     atomic_store(&waited_in_vain, sem_timedwait(&flush_may_end, &end) != 0);
 }
 
-static void commits_go_on_while_a_part_is_flushed(void **state)
+TEST_THAT(commits_go_on_while_a_part_is_flushed)
 {
     struct fixture *fixture = *state;
     struct writer during = {.fixture = fixture, .name = 'b', .commits = LONG / COMMIT};
@@ -253,20 +251,9 @@ static void commits_go_on_while_a_part_is_flushed(void **state)
     sem_destroy(&flush_may_end);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(others_see_a_large_commit_whole),
-        TEST(without_a_flush_they_see_it_too),
-        TEST(what_is_undone_never_reaches_the_log),
-        TEST(the_log_starts_over_beneath_writers_who_never_pause),
-        TEST(the_log_starts_over_once_a_long_reading_has_ended),
-        TEST(the_log_starts_over_only_when_all_of_it_is_flushed),
-        TEST(commits_go_on_while_a_part_is_flushed),
-    };
     if (fault_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

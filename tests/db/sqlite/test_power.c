@@ -10,14 +10,10 @@
  *
  * POWER_IMAGES: images per test (default 300). POWER_SEED: seed of the first world.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "power_world.h"
+#include "tests.h"
 
 enum { LIVES = 6 /* per world, at most */ };
 
@@ -163,19 +159,19 @@ static void run_worlds(bool shared)
     assert_int_equal(0, violations);
 }
 
-static void what_was_told_survives_a_power_cut(void **state)
+GROUP_FIXTURE(make_folder, remove_folder);
+
+TEST_THAT(what_was_told_survives_a_power_cut)
 {
-    (void)state;
     run_worlds(false);
 }
 
-static void what_a_sharer_told_survives_a_power_cut(void **state)
+TEST_THAT(what_a_sharer_told_survives_a_power_cut)
 {
-    (void)state;
     run_worlds(true);
 }
 
-static void planted_slips_are_found(void **state)
+TEST_THAT(planted_slips_are_found)
 {
     static const struct {
         const char *name;
@@ -188,7 +184,6 @@ static void planted_slips_are_found(void **state)
                  {"a shared file's journal is never flushed", SLIP_LOG_NEVER_FLUSHED, true, true},
                  {"a killed sharer leaves no mark", SLIP_NOT_MARKED, true, false},
                  {"what a killed sharer left is not settled", SLIP_NOT_SETTLED, true, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
         uint64_t seed = 1;
         power.slip = slips[i].slip;
@@ -203,12 +198,7 @@ static void planted_slips_are_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_told_survives_a_power_cut),
-        cmocka_unit_test(what_a_sharer_told_survives_a_power_cut),
-        cmocka_unit_test(planted_slips_are_found),
-    };
     if (power_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return tests_run();
 }

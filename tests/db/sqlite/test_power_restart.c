@@ -1,13 +1,9 @@
 /* A killed or failed process leaves unflushed data in the log. The next process flushes them
  * (db/sqlite/sqlite_reflush.c) before it reports them or writes behind them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "power_world.h"
+#include "tests.h"
 
 /* Both functions return the defect after a power cut; NULL: none. */
 
@@ -54,30 +50,26 @@ static const char *written_behind_a_failed_flush(void)
     return wrong;
 }
 
-static void a_commit_killed_before_its_flush_is_flushed_by_the_next_start(void **state)
+TEST_THAT(a_commit_killed_before_its_flush_is_flushed_by_the_next_start)
 {
-    (void)state;
     assert_null(killed_before_its_flush());
 }
 
-static void nothing_is_appended_behind_what_a_failed_flush_has_lost(void **state)
+TEST_THAT(nothing_is_appended_behind_what_a_failed_flush_has_lost)
 {
-    (void)state;
     assert_null(written_behind_a_failed_flush());
 }
 
-static void without_settling_both_are_lost(void **state)
+TEST_THAT(without_settling_both_are_lost)
 {
-    (void)state;
     power.slip = SLIP_NOT_SETTLED;
     assert_non_null(killed_before_its_flush());
     assert_non_null(written_behind_a_failed_flush());
 }
 
 /* The kernel marks the pages that it could not write as clean. */
-static void a_flush_alone_settles_only_what_was_not_flushed(void **state)
+TEST_THAT(a_flush_alone_settles_only_what_was_not_flushed)
 {
-    (void)state;
     power.slip = SLIP_ONLY_FLUSHED;
     assert_null(killed_before_its_flush());
     assert_non_null(written_behind_a_failed_flush());
@@ -165,26 +157,23 @@ static const char *cut_within_any_next_commit(void)
     return wrong;
 }
 
-static void a_sharer_flushes_what_another_one_left_before_it_goes_on(void **state)
+TEST_THAT(a_sharer_flushes_what_another_one_left_before_it_goes_on)
 {
-    (void)state;
     assert_null(told_by_a_sharer_that_goes_on());
     world.unknown = 0;
     assert_null(told_by_a_sharer_beside_a_failed_flush());
     assert_null(cut_within_any_next_commit());
 }
 
-static void without_the_mark_it_tells_and_damages(void **state)
+TEST_THAT(without_the_mark_it_tells_and_damages)
 {
-    (void)state;
     power.slip = SLIP_NOT_MARKED;
     assert_non_null(told_by_a_sharer_that_goes_on());
     assert_non_null(cut_within_any_next_commit());
 }
 
-static void a_sharer_that_joins_flushes_what_a_killed_one_left(void **state)
+TEST_THAT(a_sharer_that_joins_flushes_what_a_killed_one_left)
 {
-    (void)state;
     start_sharers();
     power.kill_at_flush = 4;
     change(1);
@@ -198,9 +187,8 @@ static void a_sharer_that_joins_flushes_what_a_killed_one_left(void **state)
     end_sharers();
 }
 
-static void what_cannot_be_flushed_is_not_opened(void **state)
+TEST_THAT(what_cannot_be_flushed_is_not_opened)
 {
-    (void)state;
     start_world(false);
     assert_true(open_store());
     change(1);
@@ -221,9 +209,8 @@ static void what_cannot_be_flushed_is_not_opened(void **state)
     power_forget(world.file);
 }
 
-static void an_empty_log_is_no_log(void **state)
+TEST_THAT(an_empty_log_is_no_log)
 {
-    (void)state;
     char name[POWER_NAME];
     start_world(false);
     snprintf(name, sizeof name, "%s-wal", world.file);
@@ -236,9 +223,8 @@ static void an_empty_log_is_no_log(void **state)
     power_forget(world.file);
 }
 
-static void the_log_of_another_program_is_not_touched(void **state)
+TEST_THAT(the_log_of_another_program_is_not_touched)
 {
-    (void)state;
     sqlite3 *handle;
     power.victim = world.file;
     assert_int_equal(SQLITE_OK, sqlite3_open(world.file, &handle));
@@ -258,23 +244,11 @@ static int setup(void **state)
     return make_folder(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, remove_folder)
+TEST_FIXTURE(setup, remove_folder);
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_commit_killed_before_its_flush_is_flushed_by_the_next_start),
-        TEST(nothing_is_appended_behind_what_a_failed_flush_has_lost),
-        TEST(without_settling_both_are_lost),
-        TEST(a_flush_alone_settles_only_what_was_not_flushed),
-        TEST(a_sharer_flushes_what_another_one_left_before_it_goes_on),
-        TEST(without_the_mark_it_tells_and_damages),
-        TEST(a_sharer_that_joins_flushes_what_a_killed_one_left),
-        TEST(what_cannot_be_flushed_is_not_opened),
-        TEST(an_empty_log_is_no_log),
-        TEST(the_log_of_another_program_is_not_touched),
-    };
     if (power_install() != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -149,7 +149,9 @@ static void expect_undamaged(struct fixture *fixture)
     fixture_open(fixture, &shared_options);
 }
 
-static void two_processes_lose_nothing_with_atomic_changes(void **state)
+TEST_FIXTURE(shared_setup, fixture_teardown);
+
+TEST_THAT(two_processes_lose_nothing_with_atomic_changes)
 {
     struct fixture *fixture = *state;
     struct board *board = board_make(fixture);
@@ -167,7 +169,7 @@ static void two_processes_lose_nothing_with_atomic_changes(void **state)
     munmap(board, sizeof *board);
 }
 
-static void absolute_values_of_two_processes_are_all_in_the_ledger(void **state)
+TEST_THAT(absolute_values_of_two_processes_are_all_in_the_ledger)
 {
     struct fixture *fixture = *state;
     struct board *board = board_make(fixture);
@@ -190,7 +192,7 @@ static void absolute_values_of_two_processes_are_all_in_the_ledger(void **state)
 /* Two processes with one thread each write as fast as they can. The ledger shows the order of their
  * commits. A process that has just committed queues behind the other, so they mostly alternate. On
  * a busy machine a quarter of the commits did; without the queue less than a tenth. */
-static void neither_of_two_busy_processes_starves(void **state)
+TEST_THAT(neither_of_two_busy_processes_starves)
 {
     struct fixture *fixture = *state;
     struct board *board = board_make(fixture);
@@ -214,7 +216,7 @@ static void neither_of_two_busy_processes_starves(void **state)
     munmap(board, sizeof *board);
 }
 
-static void a_killed_process_leaves_the_other_working(void **state)
+TEST_THAT(a_killed_process_leaves_the_other_working)
 {
     struct fixture *fixture = *state;
     for (int round = 0; round < full_or(50, 5); round++) {
@@ -242,7 +244,7 @@ static void a_killed_process_leaves_the_other_working(void **state)
 }
 
 /* A process that is stopped while it holds the turn must not stop the others. */
-static void a_turn_that_is_never_given_back_is_done_without(void **state)
+TEST_THAT(a_turn_that_is_never_given_back_is_done_without)
 {
     struct fixture *fixture = *state;
     char name[100];
@@ -310,7 +312,7 @@ static void *buy_first(void *arg)
 
 /* A refused work is undone within the transaction. So no other writer comes between the reads and
  * the inserts of the works before it. */
-static void a_refused_work_lets_nobody_in_between(void **state)
+TEST_THAT(a_refused_work_lets_nobody_in_between)
 {
     struct fixture *fixture = *state;
     pthread_barrier_t start;
@@ -335,19 +337,4 @@ static void a_refused_work_lets_nobody_in_between(void **state)
     db_close(other);
     assert_int_equal(buyers[0].told_ok + buyers[1].told_ok, buyers[0].rounds);
     assert_int_equal(buyers[0].rounds, fixture_sql_int(fixture, "SELECT count(*) FROM orders"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, shared_setup, fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(two_processes_lose_nothing_with_atomic_changes),
-        TEST(absolute_values_of_two_processes_are_all_in_the_ledger),
-        TEST(neither_of_two_busy_processes_starves),
-        TEST(a_killed_process_leaves_the_other_working),
-        TEST(a_turn_that_is_never_given_back_is_done_without),
-        TEST(a_refused_work_lets_nobody_in_between),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

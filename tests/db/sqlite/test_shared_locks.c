@@ -47,12 +47,13 @@ static bool sees_a_writer(int i)
     return is == 1;
 }
 
+TEST_FIXTURE(open_all, close_all);
+
 /* A connection that rolls back an unfinished commit asks for the exclusive lock, without the
  * reserved one. It does not get it while another connection reads. SQLite's own files take it for a
  * writer meanwhile, if both are in one process. */
-static void a_connection_that_would_roll_back_is_no_writer(void **state)
+TEST_THAT(a_connection_that_would_roll_back_is_no_writer)
 {
-    (void)state;
     assert_int_equal(SQLITE_OK, take(0, SQLITE_LOCK_SHARED));
     assert_int_equal(SQLITE_OK, take(1, SQLITE_LOCK_SHARED));
     assert_int_equal(SQLITE_BUSY, take(0, SQLITE_LOCK_EXCLUSIVE));
@@ -85,9 +86,8 @@ static void others_see(bool writer)
     assert_int_equal(sees_a_writer(2), writer);
 }
 
-static void a_writer_is_seen_by_all_until_it_ends(void **state)
+TEST_THAT(a_writer_is_seen_by_all_until_it_ends)
 {
-    (void)state;
     for (int i = 0; i < CONNECTIONS; i++)
         assert_int_equal(SQLITE_OK, take(i, SQLITE_LOCK_SHARED));
     others_see(false);
@@ -102,14 +102,4 @@ static void a_writer_is_seen_by_all_until_it_ends(void **state)
     others_see(false);
     assert_int_equal(SQLITE_OK, take(1, SQLITE_LOCK_RESERVED));
     assert_true(sees_a_writer(0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_connection_that_would_roll_back_is_no_writer, open_all,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(a_writer_is_seen_by_all_until_it_ends, open_all, close_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,10 @@ static void textbook_case_ended_at_700(const json_t *result)
     assert_int_equal(json_array_size(json_object_get(outcome, "counterexample")), 2);
 }
 
-static void faults_take_effect_and_outcomes_agree_each_time(void **state)
+GROUP_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(faults_take_effect_and_outcomes_agree_each_time)
 {
-    (void)state;
     expect(
         (const char *const[]){
             "run",       "--hazard",     "lost-update", "--hazard", "paused-holder",
@@ -42,9 +43,8 @@ static void faults_take_effect_and_outcomes_agree_each_time(void **state)
     assert_true(page_has("Two rows of the ledger that contradict each other"));
 }
 
-static void every_planted_break_is_reported(void **state)
+TEST_THAT(every_planted_break_is_reported)
 {
-    (void)state;
     static const struct {
         const char *breakage, *hazard, *guard, *observed;
     } breaks[] = {
@@ -79,9 +79,8 @@ static void every_planted_break_is_reported(void **state)
 }
 
 /* The section ends before its pause: nobody comes to the point where the fault waits. */
-static void fault_that_does_not_take_effect_is_a_mismatch(void **state)
+TEST_THAT(fault_that_does_not_take_effect_is_a_mismatch)
 {
-    (void)state;
     write_wrapper("--wait-ms 0 --guard no-such-guard");
     assert_int_equal(hazards((const char *const[]){"run", "--hazard", "lost-update", "--guard",
                                                    "none", "--seckilld", wrapper, NULL}),
@@ -111,9 +110,8 @@ static void write_redis(const char *setting)
 /* The servers do not do what is done to them: whatever the outcome, that is no experiment. The rows
  * named would all be safe. A lease is shorter than the patience and long enough for a watchdog that
  * waits seconds for a core. */
-static void fault_that_left_the_lock_as_it_was_did_not_take_effect(void **state)
+TEST_THAT(fault_that_left_the_lock_as_it_was_did_not_take_effect)
 {
-    (void)state;
     static const struct {
         const char *redis, *service, *hazard, *variant;
     } idle[] = {
@@ -159,9 +157,8 @@ static bool answers(const struct sandbox_server *redis, const char *command, con
     return sandbox_answers(redis->socket, 0, question, answer, 2000);
 }
 
-static void only_the_shimmed_server_s_clock_leaps(void **state)
+TEST_THAT(only_the_shimmed_server_s_clock_leaps)
 {
-    (void)state;
     char shim[4096];
     assert_non_null(realpath(shop_binary("libclockshim.so"), shim));
     struct sandbox_server *shimmed = sandbox_redis_with_clock(sandbox, shim);
@@ -174,16 +171,4 @@ static void only_the_shimmed_server_s_clock_leaps(void **state)
     assert_int_equal(sandbox_set_clock(shimmed, INT64_C(40000000)), 0);
     assert_true(answers(shimmed, "EXISTS lock\r\n", ":0"));
     assert_true(answers(real, "EXISTS lock\r\n", ":1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_take_effect_and_outcomes_agree_each_time),
-        cmocka_unit_test(every_planted_break_is_reported),
-        cmocka_unit_test(fault_that_does_not_take_effect_is_a_mismatch),
-        cmocka_unit_test(fault_that_left_the_lock_as_it_was_did_not_take_effect),
-        cmocka_unit_test(only_the_shimmed_server_s_clock_leaps),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

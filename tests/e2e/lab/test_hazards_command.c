@@ -20,10 +20,11 @@ static size_t count(const json_t *json, const char *list)
     return json_array_size(json_object_get(json, list));
 }
 
+GROUP_FIXTURE(open_folder, close_folder);
+
 /* What was found before or after it is written all the same, and nothing old looks current. */
-static void case_that_cannot_be_run_is_named(void **state)
+TEST_THAT(case_that_cannot_be_run_is_named)
 {
-    (void)state;
     write_wrapper("$(case \"$*\" in *redis-set*) echo --no-such-flag;; esac)");
     write_old_page();
     expect((const char *const[]){"run", "--hazard", "wrong-delete", "--guard", "redis-set",
@@ -48,9 +49,8 @@ static bool has_three_starts(void *path)
     return access(path, F_OK) == 0 && file_has(path, "x\nx\nx\n");
 }
 
-static void interrupted_run_writes_what_there_is(void **state)
+TEST_THAT(interrupted_run_writes_what_there_is)
 {
-    (void)state;
     char started[SANDBOX_TEXT_MAX + 16], marks[SANDBOX_TEXT_MAX + 40];
     snprintf(started, sizeof started, "%s/started", sandbox_dir(sandbox));
     snprintf(marks, sizeof marks, "$(echo x >>'%s')", started);
@@ -92,9 +92,8 @@ static bool has_prompted(void *n)
 }
 
 /* The keys come one by one, or together. */
-static void story_waits_for_each_key_and_can_be_interrupted(void **state)
+TEST_THAT(story_waits_for_each_key_and_can_be_interrupted)
 {
-    (void)state;
     static const char keys[] = "\n\n";
     int ends[2], ours = dup(STDIN_FILENO), one = 1, three = 3, status;
     assert_int_equal(pipe(ends), 0);
@@ -118,9 +117,8 @@ static void story_waits_for_each_key_and_can_be_interrupted(void **state)
 }
 
 /* In another order, the lines and columns are where they always are. */
-static void matrix_is_in_the_catalogue_s_order(void **state)
+TEST_THAT(matrix_is_in_the_catalogue_s_order)
 {
-    (void)state;
     static const char *const guards[] = {"none", "redis-token", "sql-atomic", "sql-version"};
     for (const char *const *seed = (const char *const[]){"0", "7", NULL}; *seed != NULL; seed++) {
         expect((const char *const[]){"run", "--hazard", "lost-update", "--guard", "none", "--guard",
@@ -139,9 +137,8 @@ static void matrix_is_in_the_catalogue_s_order(void **state)
     }
 }
 
-static void stories_are_told_in_both_languages(void **state)
+TEST_THAT(stories_are_told_in_both_languages)
 {
-    (void)state;
     static const char *const said[][2] = {
         {"en", "A is held at \"decided\": it read 1000 and will write 800"},
         {"zh", "余额为 700，应为 500：有一笔 200 的扣款没有扣掉"}};
@@ -153,9 +150,8 @@ static void stories_are_told_in_both_languages(void **state)
     }
 }
 
-static void wrong_arguments_are_told(void **state)
+TEST_THAT(wrong_arguments_are_told)
 {
-    (void)state;
     expect((const char *const[]){NULL}, USAGE);
     expect((const char *const[]){"run", "--hazard", "no-such", NULL}, USAGE);
     expect((const char *const[]){"run", "--repeat", "0", NULL}, USAGE);
@@ -166,9 +162,8 @@ static void wrong_arguments_are_told(void **state)
     assert_true(file_has(output, "unknown command 'show'"));
 }
 
-static void list_shows_what_is_asked_for(void **state)
+TEST_THAT(list_shows_what_is_asked_for)
 {
-    (void)state;
     expect((const char *const[]){"list", "--json", report, NULL}, EXIT_SUCCESS);
     json_t *json = load_report();
     assert_true(json_array_size(json) >= 30);
@@ -193,18 +188,4 @@ static void list_shows_what_is_asked_for(void **state)
         assert_false(file_has(output, "mutex"));
         assert_false(file_has(output, "oversell"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_that_cannot_be_run_is_named),
-        cmocka_unit_test(interrupted_run_writes_what_there_is),
-        cmocka_unit_test(story_waits_for_each_key_and_can_be_interrupted),
-        cmocka_unit_test(matrix_is_in_the_catalogue_s_order),
-        cmocka_unit_test(stories_are_told_in_both_languages),
-        cmocka_unit_test(wrong_arguments_are_told),
-        cmocka_unit_test(list_shows_what_is_asked_for),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

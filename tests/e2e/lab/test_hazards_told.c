@@ -108,9 +108,10 @@ static void each_sentence_is_so(const char *const *args)
 
 #define RUN "run", "--narrate", "--json", report
 
-static void what_is_told_of_accounts_is_in_the_record(void **state)
+GROUP_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(what_is_told_of_accounts_is_in_the_record)
 {
-    (void)state;
     each_sentence_is_so((const char *const[]){
         RUN, "-z", "lost-update", "-z", "paused-holder", "-z", "unlock-before-commit", "-z",
         "result-ignored", "-g", "none", "-g", "redis-set", "-g", "redis-token", NULL});
@@ -119,17 +120,15 @@ static void what_is_told_of_accounts_is_in_the_record(void **state)
                                               "redis-token", NULL});
 }
 
-static void what_is_told_of_items_and_tasks_is_in_the_record(void **state)
+TEST_THAT(what_is_told_of_items_and_tasks_is_in_the_record)
 {
-    (void)state;
     each_sentence_is_so((const char *const[]){RUN, "-z", "off-by-one", "-z", "double-task", "-z",
                                               "late-payment", "-z", "zk-herd", "-g", "none", "-g",
                                               "redis-token", "-g", "zk-ephemeral", NULL});
 }
 
-static void what_is_told_of_a_lock_that_is_lost_is_in_the_record(void **state)
+TEST_THAT(what_is_told_of_a_lock_that_is_lost_is_in_the_record)
 {
-    (void)state;
     const char *const few[] = {RUN,           "-z", "commit-unknown", "-z", "renewal-lost", "-g",
                                "redis-token", NULL},
                       *const all[] = {RUN, NULL};
@@ -137,9 +136,8 @@ static void what_is_told_of_a_lock_that_is_lost_is_in_the_record(void **state)
 }
 
 /* Every line but the names of commands, points, guards and files. */
-static void nothing_is_told_in_english_in_chinese(void **state)
+TEST_THAT(nothing_is_told_in_english_in_chinese)
 {
-    (void)state;
     expect((const char *const[]){"run", "--narrate", "--lang", "zh", "-z", "paused-holder", "-z",
                                  "late-payment", "-g", "redis-token", NULL},
            EXIT_SUCCESS);
@@ -150,15 +148,4 @@ static void nothing_is_told_in_english_in_chinese(void **state)
             fail_msg("there is \"%s\" in the Chinese narration", english[i]);
     assert_true(file_has(output, "对策："));
     assert_true(file_has(output, "符合预期"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_told_of_accounts_is_in_the_record),
-        cmocka_unit_test(what_is_told_of_items_and_tasks_is_in_the_record),
-        cmocka_unit_test(what_is_told_of_a_lock_that_is_lost_is_in_the_record),
-        cmocka_unit_test(nothing_is_told_in_english_in_chinese),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

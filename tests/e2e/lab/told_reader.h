@@ -2,16 +2,13 @@
 #ifndef TOLD_READER_H
 #define TOLD_READER_H
 
+#include "tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { IDS_MAX = 24 };
 

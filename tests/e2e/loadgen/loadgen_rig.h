@@ -5,11 +5,8 @@
 #include "process.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

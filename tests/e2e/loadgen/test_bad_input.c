@@ -2,11 +2,8 @@
  * nothing has been written. */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,9 +220,10 @@ static int wrong_answer(const char *what, int status, const char *problem)
     return !right;
 }
 
-static void each_bad_request_is_told_what_is_wrong_and_writes_nothing(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(each_bad_request_is_told_what_is_wrong_and_writes_nothing)
 {
-    (void)state;
     int wrong = 0;
     fill_shop();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -241,9 +239,8 @@ static void each_bad_request_is_told_what_is_wrong_and_writes_nothing(void **sta
     check_nothing_written();
 }
 
-static void each_malformed_request_is_told_what_is_wrong_and_writes_nothing(void **state)
+TEST_THAT(each_malformed_request_is_told_what_is_wrong_and_writes_nothing)
 {
-    (void)state;
     int wrong = 0;
     fill_shop();
     for (size_t i = 0; i < sizeof raws / sizeof raws[0]; i++) {
@@ -256,10 +253,20 @@ static void each_malformed_request_is_told_what_is_wrong_and_writes_nothing(void
     check_nothing_written();
 }
 
-/* The largest that is allowed is allowed: each limit is where it is said to be. */
-static void the_limits_themselves_are_accepted(void **state)
+/* So large that libmicrohttpd answers by itself: its page is no problem document, but clear. */
+TEST_THAT(a_giant_head_is_refused)
 {
-    (void)state;
+    static const char giant[] = POST_HEAD "X-Long: " HUNDRED(KB_10) "\r\n\r\n";
+    fill_shop();
+    client_send_text(&shop.client, giant, strlen(giant));
+    assert_int_equal(client_read(&shop.client, SHOP_WAIT_MS, &reply), 431);
+    client_close(&shop.client);
+    check_nothing_written();
+}
+
+/* The largest that is allowed is allowed: each limit is where it is said to be. */
+TEST_THAT(the_limits_themselves_are_accepted)
+{
     static const char big[] = "9223372036854775807";
     char body[512];
     assert_true(shop_put(&shop, "/v1/items/" ID_64, "{\"stock\":9223372036854775807}"));
@@ -273,22 +280,9 @@ static void the_limits_themselves_are_accepted(void **state)
     assert_true(shop_audit_ok(shop.service->port));
 }
 
-/* So large that libmicrohttpd answers by itself: its page is no problem document, but clear. */
-static void a_giant_head_is_refused(void **state)
-{
-    (void)state;
-    static const char giant[] = POST_HEAD "X-Long: " HUNDRED(KB_10) "\r\n\r\n";
-    fill_shop();
-    client_send_text(&shop.client, giant, strlen(giant));
-    assert_int_equal(client_read(&shop.client, SHOP_WAIT_MS, &reply), 431);
-    client_close(&shop.client);
-    check_nothing_written();
-}
-
 /* One more would not fit into 64 bits: refused as a decision, not wrapped around. */
-static void a_sum_beyond_64_bits_is_refused(void **state)
+TEST_THAT(a_sum_beyond_64_bits_is_refused)
 {
-    (void)state;
     char problem[32];
     assert_true(shop_put(&shop, "/v1/accounts/full", "{\"balance\":9223372036854775807}"));
     assert_true(shop_put(&shop, "/v1/accounts/some", "{\"balance\":5}"));
@@ -308,21 +302,7 @@ static void a_sum_beyond_64_bits_is_refused(void **state)
 }
 
 /* Last: cmocka's exit status does not tell of a failed teardown. */
-static void service_drains_and_ends_well(void **state)
+TEST_THAT(service_drains_and_ends_well)
 {
-    (void)state;
     assert_true(shop_stop(shop.service));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_bad_request_is_told_what_is_wrong_and_writes_nothing),
-        cmocka_unit_test(each_malformed_request_is_told_what_is_wrong_and_writes_nothing),
-        cmocka_unit_test(a_giant_head_is_refused),
-        cmocka_unit_test(the_limits_themselves_are_accepted),
-        cmocka_unit_test(a_sum_beyond_64_bits_is_refused),
-        cmocka_unit_test(service_drains_and_ends_well),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

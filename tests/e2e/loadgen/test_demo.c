@@ -3,11 +3,8 @@
 #include "process.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -149,9 +146,10 @@ static void check_unsafe(const json_t *run)
                             json_string_value(json_object_get(second, "txn_id")));
 }
 
-static void demo_shows_losses_without_a_distributed_lock_and_none_with_one(void **state)
+TEST_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(demo_shows_losses_without_a_distributed_lock_and_none_with_one)
 {
-    (void)state;
     bool full = test_size(0, 1) == 1;
     static const char *const few[] = {"--guards", "none,mutex,redis-token", NULL};
     check_exit(wait_for_demo(start_demo(full ? few + 2 : few)), 0);
@@ -187,9 +185,8 @@ static void demo_shows_losses_without_a_distributed_lock_and_none_with_one(void 
     json_decref(document);
 }
 
-static void a_claim_that_does_not_hold_exits_99(void **state)
+TEST_THAT(a_claim_that_does_not_hold_exits_99)
 {
-    (void)state;
     check_exit(wait_for_demo(start_demo(
                    (const char *const[]){"--guards", "none", "--expect", "none=safe", NULL})),
                99);
@@ -212,9 +209,8 @@ static bool servers_run(void *arg)
     return found;
 }
 
-static void an_interrupted_demo_leaves_nothing(void **state)
+TEST_THAT(an_interrupted_demo_leaves_nothing)
 {
-    (void)state;
     pid_t pid = start_demo((const char *const[]){NULL});
     assert_true(wait_until(servers_run, NULL, ENDS_WITHIN_MS));
     kill(pid, SIGINT);
@@ -222,25 +218,11 @@ static void an_interrupted_demo_leaves_nothing(void **state)
     assert_true(nothing_left(NULL));
 }
 
-static void a_killed_demo_leaves_nothing(void **state)
+TEST_THAT(a_killed_demo_leaves_nothing)
 {
-    (void)state;
     pid_t pid = start_demo((const char *const[]){NULL});
     assert_true(wait_until(servers_run, NULL, ENDS_WITHIN_MS));
     kill(pid, SIGKILL);
     assert_true(WIFSIGNALED(wait_for_demo(pid)));
     assert_true(wait_until(nothing_left, NULL, CLEAN_WITHIN_MS));
-}
-
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, open_folder, close_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(demo_shows_losses_without_a_distributed_lock_and_none_with_one),
-        IN_FOLDER(a_claim_that_does_not_hold_exits_99),
-        IN_FOLDER(an_interrupted_demo_leaves_nothing),
-        IN_FOLDER(a_killed_demo_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,10 @@ static int64_t verdict_of(const json_t *report, const char *field)
     return json_integer_value(value);
 }
 
-static void sale_without_a_guard_oversells_and_with_one_is_exact(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(sale_without_a_guard_oversells_and_with_one_is_exact)
 {
-    (void)state;
     RUN(0, "sale", "--url", shop.service->url, "--guards", "none,redis-token,sql-version", "--json",
         "-");
     json_t *report = json_of_output();
@@ -37,9 +38,8 @@ static void sale_without_a_guard_oversells_and_with_one_is_exact(void **state)
     assert_non_null(strstr(content_of(messages), "OVERSOLD"));
 }
 
-static void duplicates_and_abandoned_requests_leave_one_effect_per_key(void **state)
+TEST_THAT(duplicates_and_abandoned_requests_leave_one_effect_per_key)
 {
-    (void)state;
     char requests[16];
     snprintf(requests, sizeof requests, "%d", (int)test_size(2000, 10000));
     for (int i = 0; i < 3; i++) {
@@ -61,9 +61,8 @@ static void duplicates_and_abandoned_requests_leave_one_effect_per_key(void **st
     }
 }
 
-static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
+TEST_THAT(requests_at_a_rate_are_all_due_and_none_is_hidden)
 {
-    (void)state;
     RUN(0, "sale", "--url", shop.service->url, "--mode", "rate", "--rate", "400", "--duration",
         "1s", "--allow-dropped", "--json", "-");
     json_t *report = json_of_output();
@@ -76,9 +75,8 @@ static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
 }
 
 /* One connection cannot send 200,000 orders a second. */
-static void too_much_load_is_a_failure_unless_it_is_allowed(void **state)
+TEST_THAT(too_much_load_is_a_failure_unless_it_is_allowed)
 {
-    (void)state;
     static const char *const commands[] = {"sale", "http"};
     for (int i = 0; i < 2; i++) {
         const char *address = i == 0 ? "--url" : "--method=GET";
@@ -93,16 +91,14 @@ static void too_much_load_is_a_failure_unless_it_is_allowed(void **state)
     }
 }
 
-static void claim_that_does_not_hold_is_99(void **state)
+TEST_THAT(claim_that_does_not_hold_is_99)
 {
-    (void)state;
     RUN(99, "sale", "--url", shop.service->url, "--guards", "none", "--expect", "none=safe");
     assert_int_equal(strncmp(content_of(output), "NOT AS CLAIMED", 14), 0);
 }
 
-static void expectation_of_a_guard_that_is_not_run_is_refused(void **state)
+TEST_THAT(expectation_of_a_guard_that_is_not_run_is_refused)
 {
-    (void)state;
     const char *url = shop.service->url;
     RUN(2, "sale", "--url", url, "--guards", "redis-token", "--expect", "redis_token=unsafe");
     assert_non_null(strstr(content_of(messages), "--expect: 'redis_token' is not run"));
@@ -113,9 +109,8 @@ static void expectation_of_a_guard_that_is_not_run_is_refused(void **state)
         "redis-token=safe"); /* the default */
 }
 
-static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
+TEST_THAT(broken_threshold_is_99_and_can_end_the_load_early)
 {
-    (void)state;
     const char *url = shop.service->url;
     RUN(0, "accounts", "--url", url, "--duration", "500ms", "--threshold", "p(99)<60s",
         "--threshold", "lost_updates==0");
@@ -133,9 +128,8 @@ static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
     assert_true(test_now_ms() - start_ms < 60000);
 }
 
-static void plain_load_has_a_report_that_can_be_compared(void **state)
+TEST_THAT(plain_load_has_a_report_that_can_be_compared)
 {
-    (void)state;
     char live[SANDBOX_TEXT_MAX + 8], one[SANDBOX_TEXT_MAX + 8], other[SANDBOX_TEXT_MAX + 8];
     snprintf(live, sizeof live, "%s/livez", shop.service->url);
     snprintf(one, sizeof one, "%s/one", sandbox_dir(shop.sandbox));
@@ -165,9 +159,8 @@ static void plain_load_has_a_report_that_can_be_compared(void **state)
     RUN(1, "http", live, "--requests", "1", "--json", "/dev/full", "--quiet");
 }
 
-static void history_shows_afterwards_what_the_run_found(void **state)
+TEST_THAT(history_shows_afterwards_what_the_run_found)
 {
-    (void)state;
     const char *url = shop.service->url;
     char history[SANDBOX_TEXT_MAX + 16], audit[SANDBOX_TEXT_MAX + 16];
     snprintf(history, sizeof history, "%s/history", sandbox_dir(shop.sandbox));
@@ -190,9 +183,8 @@ static void history_shows_afterwards_what_the_run_found(void **state)
     RUN(1, "sale", "--url", url, "--history", "/nonexistent/x");
 }
 
-static void report_keeps_its_published_schema(void **state)
+TEST_THAT(report_keeps_its_published_schema)
 {
-    (void)state;
     char message[300], report[SANDBOX_TEXT_MAX + 16], csv[SANDBOX_TEXT_MAX + 16];
     json_t *schema = json_load_file("loadgen/report/report.schema.json", 0, NULL);
     assert_non_null(schema);
@@ -224,9 +216,8 @@ static void report_keeps_its_published_schema(void **state)
     assert_int_equal(commas % 3, 0); /* as many in each line */
 }
 
-static void repeated_runs_can_be_compared(void **state)
+TEST_THAT(repeated_runs_can_be_compared)
 {
-    (void)state;
     const char *url = shop.service->url;
     char reports[2][SANDBOX_TEXT_MAX + 16];
     for (int i = 0; i < 2; i++) {
@@ -262,9 +253,8 @@ static void repeated_runs_can_be_compared(void **state)
 }
 
 /* On a terminal 60 columns wide; the view is gone when the run is over. */
-static void live_view_is_drawn_on_a_terminal_and_removed(void **state)
+TEST_THAT(live_view_is_drawn_on_a_terminal_and_removed)
 {
-    (void)state;
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     assert_int_equal(ioctl(terminal, TIOCSWINSZ, &(struct winsize){.ws_row = 24, .ws_col = 60}), 0);
@@ -288,23 +278,4 @@ static void live_view_is_drawn_on_a_terminal_and_removed(void **state)
     const char *last = strrchr(shown, '\033');
     assert_non_null(last);
     assert_true(strncmp(last, "\033[J", 3) == 0 || strncmp(last, "\033[K", 3) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sale_without_a_guard_oversells_and_with_one_is_exact),
-        cmocka_unit_test(duplicates_and_abandoned_requests_leave_one_effect_per_key),
-        cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
-        cmocka_unit_test(too_much_load_is_a_failure_unless_it_is_allowed),
-        cmocka_unit_test(claim_that_does_not_hold_is_99),
-        cmocka_unit_test(expectation_of_a_guard_that_is_not_run_is_refused),
-        cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
-        cmocka_unit_test(plain_load_has_a_report_that_can_be_compared),
-        cmocka_unit_test(history_shows_afterwards_what_the_run_found),
-        cmocka_unit_test(report_keeps_its_published_schema),
-        cmocka_unit_test(repeated_runs_can_be_compared),
-        cmocka_unit_test(live_view_is_drawn_on_a_terminal_and_removed),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

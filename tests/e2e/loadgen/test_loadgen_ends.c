@@ -5,9 +5,10 @@
 
 #include <stdlib.h>
 
-static void failures_are_one_clear_line(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(failures_are_one_clear_line)
 {
-    (void)state;
     char nobody[64];
     snprintf(nobody, sizeof nobody, "http://127.0.0.1:%d", sandbox_free_port());
     RUN(1, "sale", "--url", nobody);
@@ -44,9 +45,8 @@ static void expect_unwritable(const char *const *args)
 
 #define UNWRITABLE(...) expect_unwritable((const char *const[]){__VA_ARGS__, NULL})
 
-static void output_that_cannot_be_written_is_a_failure(void **state)
+TEST_THAT(output_that_cannot_be_written_is_a_failure)
 {
-    (void)state;
     char live[SANDBOX_TEXT_MAX + 8], report[SANDBOX_TEXT_MAX + 16], history[SANDBOX_TEXT_MAX + 16];
     const char *url = shop.service->url;
     snprintf(live, sizeof live, "%s/livez", url);
@@ -79,9 +79,8 @@ static int64_t sold_by(const struct sandbox_server *service)
 }
 
 /* Before the load, which may take hours. */
-static void report_that_cannot_be_written_is_told_before_the_load(void **state)
+TEST_THAT(report_that_cannot_be_written_is_told_before_the_load)
 {
-    (void)state;
     static const char *const flags[] = {"--json", "--html", "--csv"};
     const int64_t before = sold_by(shop.service);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -106,9 +105,8 @@ static bool sale_runs(void *sale)
     return sold_by(at->service) > at->sold_before + CONNECTIONS;
 }
 
-static void interrupted_load_shows_what_is_known(void **state)
+TEST_THAT(interrupted_load_shows_what_is_known)
 {
-    (void)state;
     struct sale_at at = {shop.service, sold_by(shop.service)};
     char page[SANDBOX_TEXT_MAX + 16], report[SANDBOX_TEXT_MAX + 16];
     snprintf(page, sizeof page, "%s/page", sandbox_dir(shop.sandbox));
@@ -145,9 +143,8 @@ static void expect_not_judged(const char *report)
     json_decref(schema);
 }
 
-static void service_that_dies_or_hangs_leaves_a_run_without_a_verdict(void **state)
+TEST_THAT(service_that_dies_or_hangs_leaves_a_run_without_a_verdict)
 {
-    (void)state;
     enum { HANGS_WITHIN_MS = 40000 };
     char report[SANDBOX_TEXT_MAX + 16];
     snprintf(report, sizeof report, "%s/report", sandbox_dir(shop.sandbox));
@@ -172,16 +169,4 @@ static void service_that_dies_or_hangs_leaves_a_run_without_a_verdict(void **sta
         shop_close(&own);
         expect_not_judged(report);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_are_one_clear_line),
-        cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
-        cmocka_unit_test(report_that_cannot_be_written_is_told_before_the_load),
-        cmocka_unit_test(interrupted_load_shows_what_is_known),
-        cmocka_unit_test(service_that_dies_or_hangs_leaves_a_run_without_a_verdict),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -57,9 +57,8 @@ static void check_says(int expected)
                  content_of(output));
 }
 
-static void history_of_a_killed_run_is_judged(void **state)
+TEST_THAT(history_of_a_killed_run_is_judged)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         start_and_kill("redis-token", i % 2 == 0 ? "accounts" : "transfers");
         check_says(0);
@@ -68,9 +67,8 @@ static void history_of_a_killed_run_is_judged(void **state)
     }
 }
 
-static void torn_line_of_a_killed_run_is_told(void **state)
+TEST_THAT(torn_line_of_a_killed_run_is_told)
 {
-    (void)state;
     start_and_kill("redis-token", "accounts");
     /* In the middle of the last line, as a write that a kill cut short. */
     assert_int_equal(truncate(history, size_of(history) - 5), 0);
@@ -91,11 +89,4 @@ static int open_killed(void **state)
     return result;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(history_of_a_killed_run_is_judged),
-        cmocka_unit_test(torn_line_of_a_killed_run_is_told),
-    };
-    return cmocka_run_group_tests(tests, open_killed, close_shop);
-}
+GROUP_FIXTURE(open_killed, close_shop);

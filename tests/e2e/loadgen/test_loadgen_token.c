@@ -30,9 +30,10 @@ static int close_service(void **state)
     return well ? 0 : -1;
 }
 
-static void each_workload_is_judged_with_a_token(void **state)
+GROUP_FIXTURE(open_service, close_service);
+
+TEST_THAT(each_workload_is_judged_with_a_token)
 {
-    (void)state;
     static const char *const workloads[] = {"sale", "accounts", "transfers"};
     for (size_t i = 0; i < 3; i++) {
         RUN(0, workloads[i], "--url", service->url, "--guards", "mutex", "--token-file", token_file,
@@ -47,31 +48,19 @@ static void each_workload_is_judged_with_a_token(void **state)
     }
 }
 
-static void the_token_may_stand_in_the_environment(void **state)
+TEST_THAT(the_token_may_stand_in_the_environment)
 {
-    (void)state;
     assert_int_equal(setenv("SECKILL_TOKEN", callers_tokens[OPERATOR], 1), 0);
     RUN(0, "sale", "--url", service->url, "--guards", "mutex", "--buyers", "200");
     assert_int_equal(unsetenv("SECKILL_TOKEN"), 0);
 }
 
-static void without_the_right_token_the_refusal_is_told(void **state)
+TEST_THAT(without_the_right_token_the_refusal_is_told)
 {
-    (void)state;
     RUN(1, "sale", "--url", service->url, "--guards", "mutex");
     assert_non_null(strstr(content_of(messages), "send a token"));
     assert_int_equal(setenv("SECKILL_TOKEN", callers_tokens[ANN], 1), 0);
     RUN(1, "sale", "--url", service->url, "--guards", "mutex");
     assert_non_null(strstr(content_of(messages), "for operators"));
     assert_int_equal(unsetenv("SECKILL_TOKEN"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_workload_is_judged_with_a_token),
-        cmocka_unit_test(the_token_may_stand_in_the_environment),
-        cmocka_unit_test(without_the_right_token_the_refusal_is_told),
-    };
-    return cmocka_run_group_tests(tests, open_service, close_service);
 }

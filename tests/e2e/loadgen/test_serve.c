@@ -3,19 +3,16 @@
 #include "sandbox_process.h"
 #include "shop.h"
 #include "steady.h"
+#include "tests.h"
 
 #include <dirent.h>
 #include <jansson.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { WAIT_MS = 60000, LOOK_MS = 20, PATH_LONGEST = 600, LOG_MAX = 16384 };
 
@@ -104,9 +101,8 @@ static void await_guards(int port, const char *const *prefixes)
     assert_true(all_answer_but(port, prefixes));
 }
 
-static void every_kind_of_server_is_started_and_ends_at_ctrl_c(void **state)
+TEST_THAT(every_kind_of_server_is_started_and_ends_at_ctrl_c)
 {
-    (void)state;
     static const char *const without[] = {"pg-", NULL};
     struct sandbox_server *serve = start(NULL);
     const char *text = log_of(serve);
@@ -118,9 +114,8 @@ static void every_kind_of_server_is_started_and_ends_at_ctrl_c(void **state)
     end_by_ctrl_c(serve);
 }
 
-static void a_server_that_is_not_installed_is_told_in_one_line(void **state)
+TEST_THAT(a_server_that_is_not_installed_is_told_in_one_line)
 {
-    (void)state;
     static const char *const without[] = {"pg-", "memcached", "zk-", NULL};
     char path[PATH_LONGEST + 8], link[PATH_LONGEST + 32];
     snprintf(path, sizeof path, "%s-path", folder);
@@ -155,11 +150,4 @@ static int close_sandbox(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_server_is_started_and_ends_at_ctrl_c),
-        cmocka_unit_test(a_server_that_is_not_installed_is_told_in_one_line),
-    };
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
-}
+GROUP_FIXTURE(open_sandbox, close_sandbox);

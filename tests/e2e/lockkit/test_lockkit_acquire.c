@@ -2,12 +2,8 @@
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 #include "tool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pty.h>
@@ -56,9 +52,11 @@ static void expect_held(const char *key)
 /* -- holding ------------------------------------------------------------------------------------
  */
 
-static void others_are_refused_while_the_command_runs(void **state)
+GROUP_FIXTURE(tool_open, tool_close);
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(others_are_refused_while_the_command_runs)
 {
-    (void)state;
     struct tool second, first = TOOL("acquire", KEY, "--", "cat");
     expect_held(KEY);
     assert_int_equal(RUN(&second, "acquire", "--wait-ms", "0", KEY, "--", "true"), TIMEOUT);
@@ -69,18 +67,16 @@ static void others_are_refused_while_the_command_runs(void **state)
     assert_int_equal(RUN(&second, "acquire", "--wait-ms", "0", KEY, "--", "true"), 0);
 }
 
-static void status_of_the_command_is_passed_on(void **state)
+TEST_THAT(status_of_the_command_is_passed_on)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(RUN(&tool, "acquire", KEY, "--", "sh", "-c", "exit 7"), 7);
     assert_int_equal(RUN(&tool, "acquire", KEY, "--", "sh", "-c", "kill -9 $$"), 128 + SIGKILL);
     assert_true(is_free((void *)KEY));
 }
 
-static void command_learns_key_token_and_fence(void **state)
+TEST_THAT(command_learns_key_token_and_fence)
 {
-    (void)state;
     struct tool tool;
     char fence[32];
     redis_do(tool_redis, "SET {" KEY "}:fence 41");
@@ -98,9 +94,8 @@ static void command_learns_key_token_and_fence(void **state)
 }
 
 /* Each reads, thinks and writes: only the lock keeps two of them apart. */
-static void processes_exclude_each_other(void **state)
+TEST_THAT(processes_exclude_each_other)
 {
-    (void)state;
     struct tool tools[PROCESSES];
     char script[600], text[32] = "";
     snprintf(script, sizeof script,
@@ -119,9 +114,8 @@ static void processes_exclude_each_other(void **state)
     assert_int_equal(atoi(text), PROCESSES);
 }
 
-static void permits_and_readers_let_so_many_in(void **state)
+TEST_THAT(permits_and_readers_let_so_many_in)
 {
-    (void)state;
     struct tool third;
     struct tool a = TOOL("acquire", "-g", "redis-semaphore", "--permits", "2", KEY, "--", "cat");
     struct tool b = TOOL("acquire", "-g", "redis-semaphore", "--permits", "2", KEY, "--", "sh",
@@ -146,9 +140,8 @@ static void permits_and_readers_let_so_many_in(void **state)
 }
 
 /* Its lease is a fifth of a second, its work ten times that. */
-static void lease_is_renewed_while_the_command_runs(void **state)
+TEST_THAT(lease_is_renewed_while_the_command_runs)
 {
-    (void)state;
     struct tool second;
     struct tool tool = TOOL("acquire", "--lease-ms", "200", KEY, "--", "sh", "-c",
                             "echo ready; sleep 2; echo done");
@@ -175,9 +168,8 @@ static struct process printed_by(const struct tool *tool)
 }
 
 /* With all that it started, even what does not listen. */
-static void command_whose_lock_is_deleted_is_ended(void **state)
+TEST_THAT(command_whose_lock_is_deleted_is_ended)
 {
-    (void)state;
     struct tool tool = TOOL("acquire", "--lease-ms", "600", KEY, "--", "sh", "-c",
                             "trap 'echo told; exit 0' TERM; "
                             "(trap '' TERM; exec sleep 600) & echo $!; echo ready; wait");
@@ -192,9 +184,8 @@ static void command_whose_lock_is_deleted_is_ended(void **state)
     assert_true(wait_until(is_gone, &grandchild, SEEN_WITHIN_MS));
 }
 
-static void command_that_ignores_its_end_is_killed_after_the_grace(void **state)
+TEST_THAT(command_that_ignores_its_end_is_killed_after_the_grace)
 {
-    (void)state;
     struct tool tool = TOOL("acquire", "--lease-ms", "600", "--grace-ms", "300", KEY, "--", "sh",
                             "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done");
     assert_true(tool_says(&tool, "ready"));
@@ -202,18 +193,16 @@ static void command_that_ignores_its_end_is_killed_after_the_grace(void **state)
     assert_int_equal(tool_ends(&tool), LOST);
 }
 
-static void success_without_the_lock_is_no_success(void **state)
+TEST_THAT(success_without_the_lock_is_no_success)
 {
-    (void)state;
     struct tool tool = TOOL("acquire", KEY, "--", "sh", "-c", "echo ready; read line; exit 0");
     assert_true(tool_says(&tool, "ready"));
     assert_int_equal(redis_do(tool_redis, "DEL " KEY), 1); /* the watchdog looks in 10 s */
     assert_int_equal(tool_ends(&tool), LOST);
 }
 
-static void guard_that_cannot_renew_is_lost_with_its_lease(void **state)
+TEST_THAT(guard_that_cannot_renew_is_lost_with_its_lease)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(
         RUN(&tool, "acquire", "-g", "redis-set", "--lease-ms", "300", KEY, "--", "sleep", "600"),
@@ -223,9 +212,8 @@ static void guard_that_cannot_renew_is_lost_with_its_lease(void **state)
 /* -- signals ------------------------------------------------------------------------------------
  */
 
-static void signals_reach_the_command(void **state)
+TEST_THAT(signals_reach_the_command)
 {
-    (void)state;
     struct tool tool = TOOL("acquire", KEY, "--", "sh", "-c",
                             "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done");
     assert_true(tool_says(&tool, "ready"));
@@ -234,9 +222,8 @@ static void signals_reach_the_command(void **state)
     assert_true(is_free((void *)KEY));
 }
 
-static void waiting_for_the_lock_ends_with_a_signal(void **state)
+TEST_THAT(waiting_for_the_lock_ends_with_a_signal)
 {
-    (void)state;
     struct tool first = TOOL("acquire", KEY, "--", "cat");
     expect_held(KEY);
     struct redis_watch *watch = redis_watch_open(tool_redis);
@@ -248,9 +235,8 @@ static void waiting_for_the_lock_ends_with_a_signal(void **state)
     assert_int_equal(tool_ends(&first), 0);
 }
 
-static void killed_holder_takes_its_command_along(void **state)
+TEST_THAT(killed_holder_takes_its_command_along)
 {
-    (void)state;
     struct tool tool = TOOL("acquire", "--lease-ms", "1000", KEY, "--", "sh", "-c",
                             "echo $$; echo ready; while :; do sleep 0.05; done");
     assert_true(tool_says(&tool, "ready"));
@@ -262,9 +248,8 @@ static void killed_holder_takes_its_command_along(void **state)
 }
 
 /* At a terminal the command reads what is typed, and Ctrl-C is for it. */
-static void terminal_belongs_to_the_command(void **state)
+TEST_THAT(terminal_belongs_to_the_command)
 {
-    (void)state;
     int terminal;
     pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
     assert_true(pid >= 0);
@@ -296,9 +281,8 @@ static void terminal_belongs_to_the_command(void **state)
 /* -- failures of its own ------------------------------------------------------------------------
  */
 
-static void failures_have_statuses_of_their_own(void **state)
+TEST_THAT(failures_have_statuses_of_their_own)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(RUN(&tool, "acquire", KEY, "--", "/no/such/command"), NOT_FOUND);
     assert_int_equal(RUN(&tool, "acquire", KEY, "--", "/tmp"), NO_EXEC);
@@ -315,28 +299,4 @@ static void failures_have_statuses_of_their_own(void **state)
     assert_int_equal(RUN(&tool, "acquire", "--wait-ms", "-1", KEY, "--", "true"), USAGE);
     assert_int_equal(RUN(&tool, "acquire", "--lease-ms", "1x", KEY, "--", "true"), USAGE);
     assert_int_equal(RUN(&tool, "acquire", "--nonsense", KEY, "--", "true"), USAGE);
-}
-
-#define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TOOL_TEST(others_are_refused_while_the_command_runs),
-        TOOL_TEST(status_of_the_command_is_passed_on),
-        TOOL_TEST(command_learns_key_token_and_fence),
-        TOOL_TEST(processes_exclude_each_other),
-        TOOL_TEST(permits_and_readers_let_so_many_in),
-        TOOL_TEST(lease_is_renewed_while_the_command_runs),
-        TOOL_TEST(command_whose_lock_is_deleted_is_ended),
-        TOOL_TEST(command_that_ignores_its_end_is_killed_after_the_grace),
-        TOOL_TEST(success_without_the_lock_is_no_success),
-        TOOL_TEST(guard_that_cannot_renew_is_lost_with_its_lease),
-        TOOL_TEST(signals_reach_the_command),
-        TOOL_TEST(waiting_for_the_lock_ends_with_a_signal),
-        TOOL_TEST(killed_holder_takes_its_command_along),
-        TOOL_TEST(terminal_belongs_to_the_command),
-        TOOL_TEST(failures_have_statuses_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, tool_open, tool_close);
 }

@@ -2,12 +2,8 @@
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 #include "tool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include <signal.h>
 #include <string.h>
@@ -23,9 +19,11 @@ static double number(const json_t *json, const char *name)
     return json_number_value(value);
 }
 
-static void bench_measures_what_it_was_asked_for(void **state)
+GROUP_FIXTURE(tool_open, tool_close);
+TEST_FIXTURE(tool_empty, NULL);
+
+TEST_THAT(bench_measures_what_it_was_asked_for)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(RUN(&tool, "bench", "-g", "redis-fair", "--threads", "4", "--keys", "one",
                          "--hold-us", "2000", "--duration", "1", "--json"),
@@ -47,9 +45,8 @@ static void bench_measures_what_it_was_asked_for(void **state)
     assert_non_null(strstr(tool_said(&tool), "pairs/s"));
 }
 
-static void bench_takes_many_keys_at_a_time(void **state)
+TEST_THAT(bench_takes_many_keys_at_a_time)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(
         RUN(&tool, "bench", "--threads", "2", "--each", "8", "--duration", "0.5", "--json"), 0);
@@ -66,9 +63,8 @@ static void bench_takes_many_keys_at_a_time(void **state)
 }
 
 /* Its verdict can be bad: somebody frees the key over and over. */
-static void bench_tells_a_lock_that_two_had(void **state)
+TEST_THAT(bench_tells_a_lock_that_two_had)
 {
-    (void)state;
     struct tool deleter = TOOL("acquire", "lock:deleter", "--", "sh", "-c",
                                "trap 'exit 0' TERM; while :; do "
                                "\"$0\" release --force lock:bench:0; done",
@@ -91,9 +87,8 @@ static bool has_begun(void *unused)
     return redis_do(tool_redis, "EXISTS {lock:bench:0}:fence") == 1;
 }
 
-static void bench_shows_what_it_has_when_a_signal_ends_it(void **state)
+TEST_THAT(bench_shows_what_it_has_when_a_signal_ends_it)
 {
-    (void)state;
     static const int signals[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         redis_do(tool_redis, "FLUSHALL");
@@ -114,9 +109,8 @@ static void bench_shows_what_it_has_when_a_signal_ends_it(void **state)
 }
 
 /* The last of its threads waits for a lock that another program has. */
-static void bench_is_ended_by_a_signal_when_its_time_is_over_too(void **state)
+TEST_THAT(bench_is_ended_by_a_signal_when_its_time_is_over_too)
 {
-    (void)state;
     assert_int_equal(redis_do(tool_redis, "SET lock:bench:0 other"), 1);
     int64_t start_ms = test_now_ms();
     struct tool tool = TOOL("bench", "--keys", "one", "--duration", "0.1");
@@ -127,9 +121,8 @@ static void bench_is_ended_by_a_signal_when_its_time_is_over_too(void **state)
     assert_true(test_now_ms() - start_ms < 8000);       /* it would wait for ten seconds */
 }
 
-static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
+TEST_THAT(bench_names_the_first_failure_and_no_waits_of_no_locks)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(redis_do(tool_redis, "SET lock:bench:0 other"), 1);
     assert_int_equal(RUN(&tool, "bench", "--each", "1", "--duration", "0.1", "--json"), FAILED);
@@ -147,18 +140,8 @@ static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
     assert_null(strstr(tool_said(&tool), " ms\n"));
 }
 
-#define TOOL_TEST(test) cmocka_unit_test_setup(test, tool_empty)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TOOL_TEST(bench_measures_what_it_was_asked_for),
-        TOOL_TEST(bench_takes_many_keys_at_a_time),
-        TOOL_TEST(bench_tells_a_lock_that_two_had),
-        TOOL_TEST(bench_shows_what_it_has_when_a_signal_ends_it),
-        TOOL_TEST(bench_is_ended_by_a_signal_when_its_time_is_over_too),
-        TOOL_TEST(bench_names_the_first_failure_and_no_waits_of_no_locks),
-    };
     signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */
-    return cmocka_run_group_tests(tests, tool_open, tool_close);
+    return tests_run();
 }

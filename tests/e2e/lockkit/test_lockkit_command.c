@@ -3,12 +3,8 @@
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 #include "tool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,9 +35,11 @@ static struct tool hold(const char *key, const char *guard)
 /* -- status -------------------------------------------------------------------------------------
  */
 
-static void status_shows_what_is_held_and_what_is_free(void **state)
+GROUP_FIXTURE(tool_open, tool_close);
+TEST_FIXTURE(tool_empty, NULL);
+
+TEST_THAT(status_shows_what_is_held_and_what_is_free)
 {
-    (void)state;
     struct tool status, holder = hold("lock:b", "redis-token");
     assert_int_equal(RUN(&status, "status", "lock:b", "lock:a"), 0);
     const char *said = tool_said(&status);
@@ -58,9 +56,8 @@ static void status_shows_what_is_held_and_what_is_free(void **state)
     assert_int_equal(tool_ends(&holder), 0);
 }
 
-static void status_as_json_tells_each_fact(void **state)
+TEST_THAT(status_as_json_tells_each_fact)
 {
-    (void)state;
     struct tool status, holder = hold("lock:b", "redis-token"),
                         late = hold("lock:a", "redis-token");
     assert_int_equal(RUN(&status, "status", "--json"), 0);
@@ -92,9 +89,8 @@ static void status_as_json_tells_each_fact(void **state)
     assert_int_equal(tool_ends(&late), 0);
 }
 
-static void status_tells_permits_from_an_exclusive_hold(void **state)
+TEST_THAT(status_tells_permits_from_an_exclusive_hold)
 {
-    (void)state;
     struct tool tool,
         holder = TOOL("acquire", "-g", "redis-semaphore", "--permits", "2", "lock:a", "--", "cat");
     assert_true(wait_until(is_held, (void *)"lock:a", SEEN_WITHIN_MS));
@@ -103,9 +99,8 @@ static void status_tells_permits_from_an_exclusive_hold(void **state)
     assert_int_equal(tool_ends(&holder), 0);
 }
 
-static void status_is_sorted_by_key(void **state)
+TEST_THAT(status_is_sorted_by_key)
 {
-    (void)state;
     struct tool status;
     char last[32] = "";
     for (int i = 0; i < 20; i++)
@@ -126,9 +121,8 @@ static void status_is_sorted_by_key(void **state)
 /* -- release ------------------------------------------------------------------------------------
  */
 
-static void release_frees_by_force_only_and_its_holder_is_told(void **state)
+TEST_THAT(release_frees_by_force_only_and_its_holder_is_told)
 {
-    (void)state;
     struct tool tool;
     struct tool holder = TOOL("acquire", "--lease-ms", "600", "lock:a", "--", "sleep", "600");
     assert_true(wait_until(is_held, (void *)"lock:a", SEEN_WITHIN_MS));
@@ -142,9 +136,8 @@ static void release_frees_by_force_only_and_its_holder_is_told(void **state)
     assert_string_equal(tool_said(&tool), "lock:a: nobody held it\n");
 }
 
-static void forced_release_wakes_who_waits(void **state)
+TEST_THAT(forced_release_wakes_who_waits)
 {
-    (void)state;
     struct tool tool, holder = hold("lock:a", "redis-reentrant");
     struct redis_watch *watch = redis_watch_open(tool_redis);
     struct tool waiter = TOOL("acquire", "-g", "redis-reentrant", "lock:a", "--", "echo", "mine");
@@ -161,9 +154,8 @@ static void forced_release_wakes_who_waits(void **state)
 /* -- guards -------------------------------------------------------------------------------------
  */
 
-static void guards_are_those_of_the_library(void **state)
+TEST_THAT(guards_are_those_of_the_library)
 {
-    (void)state;
     struct tool tool;
     assert_int_equal(RUN(&tool, "guards", "--json"), 0);
     json_t *json = tool_said_json(&tool);
@@ -185,9 +177,8 @@ static void guards_are_those_of_the_library(void **state)
 /* -- mistakes -----------------------------------------------------------------------------------
  */
 
-static void mistakes_and_absent_servers_have_their_statuses(void **state)
+TEST_THAT(mistakes_and_absent_servers_have_their_statuses)
 {
-    (void)state;
     struct tool tool;
     static const char nowhere[] = "redis://127.0.0.1:1";
     assert_int_equal(RUN(&tool, "--help"), 0);
@@ -217,9 +208,8 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     assert_int_equal(RUN(&tool, "bench", "--permits", "2"), USAGE);
 }
 
-static void a_key_that_cannot_be_one_is_told_the_rule(void **state)
+TEST_THAT(a_key_that_cannot_be_one_is_told_the_rule)
 {
-    (void)state;
     char longest[LK_KEY_MAX + 1] = "", longer[LK_KEY_MAX + 2] = "";
     memset(longest, 'k', sizeof longest - 1);
     memset(longer, 'k', sizeof longer - 1);
@@ -242,9 +232,8 @@ static void a_key_that_cannot_be_one_is_told_the_rule(void **state)
     assert_int_equal(RUN(&tool, "acquire", longest, "--", "true"), 0);
 }
 
-static void help_lists_the_statuses(void **state)
+TEST_THAT(help_lists_the_statuses)
 {
-    (void)state;
     static const char *const names[] = {"acquire", "status", "release", "bench", "guards"};
     struct tool tool;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -263,9 +252,8 @@ static int run_in_shell(const char *script, struct tool *ret)
     return RUN(ret, "acquire", "lock:shell", "--", "sh", "-c", script, shop_binary("lockkit"));
 }
 
-static void output_that_cannot_be_written_is_a_failure(void **state)
+TEST_THAT(output_that_cannot_be_written_is_a_failure)
 {
-    (void)state;
     static const char *const scripts[] = {
         "\"$0\" guards > /dev/full",        "\"$0\" guards --json > /dev/full",
         "\"$0\" status > /dev/full",        "\"$0\" status --json > /dev/full",
@@ -280,24 +268,4 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     assert_int_equal(run_in_shell("\"$0\" guards >&-", &tool), BROKEN);
     assert_int_equal(run_in_shell("\"$0\" status >&-", &tool), BROKEN); /* not into a socket */
     assert_int_equal(run_in_shell("\"$0\" acquire lock:a -- true >&-", &tool), 0);
-}
-
-#define TOOL_TEST(test) cmocka_unit_test_setup(test, tool_empty)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TOOL_TEST(status_shows_what_is_held_and_what_is_free),
-        TOOL_TEST(status_as_json_tells_each_fact),
-        TOOL_TEST(status_tells_permits_from_an_exclusive_hold),
-        TOOL_TEST(status_is_sorted_by_key),
-        TOOL_TEST(release_frees_by_force_only_and_its_holder_is_told),
-        TOOL_TEST(forced_release_wakes_who_waits),
-        TOOL_TEST(guards_are_those_of_the_library),
-        TOOL_TEST(mistakes_and_absent_servers_have_their_statuses),
-        TOOL_TEST(a_key_that_cannot_be_one_is_told_the_rule),
-        TOOL_TEST(help_lists_the_statuses),
-        TOOL_TEST(output_that_cannot_be_written_is_a_failure),
-    };
-    return cmocka_run_group_tests(tests, tool_open, tool_close);
 }

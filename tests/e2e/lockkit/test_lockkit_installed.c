@@ -2,14 +2,12 @@
  * holds a lock. */
 #include "lockkit.h"
 #include "redis.h"
+#include "tests.h"
 #include "tool.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { COMMAND_MAX = 4096, OUTPUT_MAX = 4096 };
 
@@ -50,9 +48,10 @@ static int install(void **state)
     return 0;
 }
 
-static void program_of_the_page_holds_a_lock(void **state)
+GROUP_FIXTURE(install, tool_close);
+
+TEST_THAT(program_of_the_page_holds_a_lock)
 {
-    (void)state;
     char said[OUTPUT_MAX];
     run("export PKG_CONFIG_PATH=$DIR/installed/lib/pkgconfig;"
         "${CC:-gcc} ${SAN:+-fsanitize=$SAN} -Wall -Wextra -Werror $DIR/program.c -o $DIR/program"
@@ -64,9 +63,8 @@ static void program_of_the_page_holds_a_lock(void **state)
     assert_int_equal(redis_do(tool_redis, "EXISTS lock:item:1"), 0);
 }
 
-static void program_says_which_server_is_away(void **state)
+TEST_THAT(program_says_which_server_is_away)
 {
-    (void)state;
     char said[OUTPUT_MAX];
     assert_int_not_equal(
         sh("LD_LIBRARY_PATH=$DIR/installed/lib $DIR/program unix://$DIR/no-such-socket", said), 0);
@@ -74,23 +72,12 @@ static void program_says_which_server_is_away(void **state)
 }
 
 /* The command, the library, pkg-config and the service's API have one version. */
-static void there_is_one_version(void **state)
+TEST_THAT(there_is_one_version)
 {
-    (void)state;
     char said[OUTPUT_MAX];
     run("$DIR/installed/bin/lockkit --version;"
         "PKG_CONFIG_PATH=$DIR/installed/lib/pkgconfig pkg-config --modversion lockkit;"
         "sed -n 's/^  \"version\": \"\\(.*\\)\",$/\\1/p' app/openapi.json",
         said);
     assert_string_equal(said, "lockkit " LK_VERSION "\n" LK_VERSION "\n" LK_VERSION "\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(program_of_the_page_holds_a_lock),
-        cmocka_unit_test(program_says_which_server_is_away),
-        cmocka_unit_test(there_is_one_version),
-    };
-    return cmocka_run_group_tests(tests, install, tool_close);
 }

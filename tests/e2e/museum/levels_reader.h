@@ -2,14 +2,12 @@
 #ifndef LEVELS_READER_H
 #define LEVELS_READER_H
 
+#include "tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static json_t *all; /* what was recorded */
 

@@ -4,13 +4,10 @@
 
 #include "museum_rig.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static char *axe; /* its source: the Makefile has put it into the build folder */
 

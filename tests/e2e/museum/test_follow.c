@@ -6,14 +6,11 @@
 #include "process.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum window { PRESENTER, PHONE, OTHER, WINDOWS };
 
@@ -124,9 +121,10 @@ static void await_text(enum window window, const char *selector, const char *tex
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-static void two_phones_go_along_with_scene_and_step_each_in_its_language(void **state)
+GROUP_FIXTURE(open_all, close_all);
+
+TEST_THAT(two_phones_go_along_with_scene_and_step_each_in_its_language)
 {
-    (void)state;
     follow(PHONE, "/");
     await_text(PHONE, "#class", "Not begun");
     follow(OTHER, "/zh/index.html?follow");
@@ -153,11 +151,10 @@ static void two_phones_go_along_with_scene_and_step_each_in_its_language(void **
 
 /* The address is that of the presenter's screen as a picture, read by a program that knows nothing
  * of how it was made. */
-static void the_code_on_the_screen_is_the_class_s_address(void **state)
+TEST_THAT(the_code_on_the_screen_is_the_class_s_address)
 {
     char picture[MUSEUM_PATH_MAX], output[MUSEUM_PATH_MAX], text[500] = "", wanted[500];
     int status = -1;
-    (void)state;
     present("");
     assert_true(browser_await(
         in(PRESENTER), "document.querySelector('#class img').naturalWidth > 0", MUSEUM_WAIT_MS));
@@ -183,9 +180,8 @@ static void the_code_on_the_screen_is_the_class_s_address(void **state)
     assert_true(browser_await(in(PRESENTER), "!(" SHOWN("#class img") ")", MUSEUM_WAIT_MS));
 }
 
-static void a_reader_may_look_back_and_go_along_again(void **state)
+TEST_THAT(a_reader_may_look_back_and_go_along_again)
 {
-    (void)state;
     present("#late/6");
     follow(PHONE, "/index.html?follow");
     await_step(PHONE, "late", 6);
@@ -207,10 +203,9 @@ static void a_reader_may_look_back_and_go_along_again(void **state)
     await_step(PHONE, "late", 8);
 }
 
-static void a_phone_goes_along_to_another_page(void **state)
+TEST_THAT(a_phone_goes_along_to_another_page)
 {
     char address[CLASSROOM_URL_MAX + 100], host[200];
-    (void)state;
     present("#late/3");
     follow(PHONE, "/zh/index.html?follow");
     await_step(PHONE, "late", 3);
@@ -226,9 +221,8 @@ static void a_phone_goes_along_to_another_page(void **state)
                               MUSEUM_WAIT_MS));
 }
 
-static void the_key_does_not_stay_in_the_address(void **state)
+TEST_THAT(the_key_does_not_stay_in_the_address)
 {
-    (void)state;
     present("#late/3");
     assert_true(browser_is(in(PRESENTER),
                            "location.search === '?present' && !location.href.includes('key=')"));
@@ -238,10 +232,9 @@ static void the_key_does_not_stay_in_the_address(void **state)
 }
 
 /* From a file, and with a key of another run. */
-static void a_page_without_its_class_says_so(void **state)
+TEST_THAT(a_page_without_its_class_says_so)
 {
     char address[CLASSROOM_URL_MAX + 100], host[200];
-    (void)state;
     in(PRESENTER);
     assert_true(museum_go("index.html?follow"));
     await_text(PRESENTER, "#class", "This page is a file");
@@ -288,9 +281,8 @@ static void choose(enum window window, int choice)
     " one.querySelector('b')?.textContent).join()"
 
 /* What is shown as the answer is the recorded outcome of this very run, and only at its end. */
-static void a_class_votes_before_the_recording_gives_the_answer(void **state)
+TEST_THAT(a_class_votes_before_the_recording_gives_the_answer)
 {
-    (void)state;
     present("#fence/6");
     follow(PHONE, "/index.html?follow");
     follow(OTHER, "/zh/index.html?follow");
@@ -330,10 +322,9 @@ static void a_class_votes_before_the_recording_gives_the_answer(void **state)
     assert_true(browser_await(in(PHONE), "!(" SHOWN("#vote") ")", MUSEUM_WAIT_MS));
 }
 
-static void no_page_of_a_class_has_an_accessibility_finding(void **state)
+TEST_THAT(no_page_of_a_class_has_an_accessibility_finding)
 {
     size_t n = 0;
-    (void)state;
     present("#late/6");
     follow(PHONE, "/index.html?follow");
     await_step(PHONE, "late", 6);
@@ -349,19 +340,4 @@ static void no_page_of_a_class_has_an_accessibility_finding(void **state)
     present("");
     n += findings(PRESENTER, false) + findings(PRESENTER, true);
     assert_int_equal(n, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_phones_go_along_with_scene_and_step_each_in_its_language),
-        cmocka_unit_test(the_code_on_the_screen_is_the_class_s_address),
-        cmocka_unit_test(a_reader_may_look_back_and_go_along_again),
-        cmocka_unit_test(a_phone_goes_along_to_another_page),
-        cmocka_unit_test(the_key_does_not_stay_in_the_address),
-        cmocka_unit_test(a_page_without_its_class_says_so),
-        cmocka_unit_test(a_class_votes_before_the_recording_gives_the_answer),
-        cmocka_unit_test(no_page_of_a_class_has_an_accessibility_finding),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -3,13 +3,10 @@
 #include "museum_looks.h"
 #include "museum_rig.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct browser *const browser = &museum.browser;
 
@@ -45,10 +42,11 @@ static void assert_yes(const char *script)
     json_decref(answer);
 }
 
+GROUP_FIXTURE(looks_open, looks_close);
+
 /* A pointer that drags from the event 40 to the event 60. */
-static void a_drag_over_the_axis_zooms_into_its_span(void **state)
+TEST_THAT(a_drag_over_the_axis_zooms_into_its_span)
 {
-    (void)state;
     browser_size(browser, 1280, 900);
     assert_true(museum_go(LONG_RUN "/50"));
     assert_yes(SEEN "return dots.length === player.at.length;");
@@ -68,9 +66,8 @@ static void a_drag_over_the_axis_zooms_into_its_span(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void keys_zoom_around_the_event_and_the_span_goes_along(void **state)
+TEST_THAT(keys_zoom_around_the_event_and_the_span_goes_along)
 {
-    (void)state;
     assert_true(museum_go(LONG_RUN "/50"));
     browser_type(browser, "+++");
     assert_yes(SEEN "return dots.length < player.at.length / 3 && dots.includes(50);");
@@ -85,9 +82,8 @@ static void keys_zoom_around_the_event_and_the_span_goes_along(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_click_on_a_zoomed_axis_goes_to_the_event_that_is_there(void **state)
+TEST_THAT(a_click_on_a_zoomed_axis_goes_to_the_event_that_is_there)
 {
-    (void)state;
     assert_true(museum_go(LONG_RUN "/50"));
     browser_type(browser, "+++");
     run(SEEN "const dot = player.axis.querySelector('[data-k=\"52\"]').getBoundingClientRect();"
@@ -97,9 +93,8 @@ static void a_click_on_a_zoomed_axis_goes_to_the_event_that_is_there(void **stat
 }
 
 /* All events can be reached, by their beat's button or by stepping. */
-static void a_long_list_folds_what_lies_between_two_beats(void **state)
+TEST_THAT(a_long_list_folds_what_lies_between_two_beats)
 {
-    (void)state;
     assert_true(museum_go(LONG_RUN "/0"));
     assert_yes(SEEN "return lines.length < player.at.length * 0.7"
                     " && player.beats.every((k) => lines.includes(k));");
@@ -126,12 +121,11 @@ static void a_long_list_folds_what_lies_between_two_beats(void **state)
     "    const more = document.documentElement.scrollHeight - innerHeight;"                        \
     "    return more > 0 ? [`${scene.id}/${k}: ${more} px`] : []; }); };"
 
-static void a_presentation_shows_one_scene_that_fits_its_screen(void **state)
+TEST_THAT(a_presentation_shows_one_scene_that_fits_its_screen)
 {
     static const struct {
         int width, height;
     } screens[] = {{1280, 720}, {1920, 1080}};
-    (void)state;
     for (size_t i = 0; i < sizeof screens / sizeof *screens; i++) {
         browser_size(browser, screens[i].width, screens[i].height);
         assert_true(museum_go("index.html?present"));
@@ -157,10 +151,9 @@ static void a_presentation_shows_one_scene_that_fits_its_screen(void **state)
 /* In the presentation, its notes as JavaScript sees them: a window of its own. */
 #define NOTES "document.getElementById('notes').textContent"
 
-static void the_notes_go_along_in_a_second_window_and_their_keys_act_in_the_first(void **state)
+TEST_THAT(the_notes_go_along_in_a_second_window_and_their_keys_act_in_the_first)
 {
     char first[BROWSER_WINDOW_MAX], second[BROWSER_WINDOW_MAX];
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(museum_go("index.html?present#late/0"));
     browser_window(browser, first);
@@ -191,9 +184,8 @@ static void the_notes_go_along_in_a_second_window_and_their_keys_act_in_the_firs
 }
 
 /* A page that has opened no notes obeys nobody. */
-static void a_window_that_is_not_its_notes_moves_nothing(void **state)
+TEST_THAT(a_window_that_is_not_its_notes_moves_nothing)
 {
-    (void)state;
     assert_true(museum_go("index.html?present#late/3"));
     run("const frame = document.createElement('iframe'); document.body.append(frame);"
         "const source = frame.contentWindow;"
@@ -204,18 +196,16 @@ static void a_window_that_is_not_its_notes_moves_nothing(void **state)
                                     " && window.answers === 0"));
 }
 
-static void notes_without_a_presentation_say_so(void **state)
+TEST_THAT(notes_without_a_presentation_say_so)
 {
-    (void)state;
     assert_true(museum_go("zh/index.html?notes"));
     assert_true(browser_await(browser, NOTES ".includes('备注跟随打开它的窗口')", MUSEUM_WAIT_MS));
 }
 
 /* -- a frame ----------------------------------------------------------------------------------- */
 
-static void a_frame_shows_one_scene_with_a_link_back(void **state)
+TEST_THAT(a_frame_shows_one_scene_with_a_link_back)
 {
-    (void)state;
     browser_size(browser, 720, 560);
     assert_true(museum_go("zh/index.html?embed=fence#fence/9"));
     assert_yes("return [...document.querySelectorAll('.exhibit, #opening, #which, nav, footer')]"
@@ -235,9 +225,8 @@ static void a_frame_shows_one_scene_with_a_link_back(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_frame_of_no_scene_says_so(void **state)
+TEST_THAT(a_frame_of_no_scene_says_so)
 {
-    (void)state;
     assert_true(museum_go("index.html?embed=%3Cimg%3E"));
     assert_true(browser_is(browser, "document.querySelector('[role=alert]').textContent"
                                     ".includes('no scene \"<img>\"')"));
@@ -245,9 +234,8 @@ static void a_frame_of_no_scene_says_so(void **state)
     assert_true(browser_is(browser, IS_SHOWN(".back")));
 }
 
-static void the_text_to_share_opens_the_same_step_as_page_and_as_frame(void **state)
+TEST_THAT(the_text_to_share_opens_the_same_step_as_page_and_as_frame)
 {
-    (void)state;
     browser_size(browser, 1280, 900);
     assert_true(museum_go("index.html#late/12"));
     assert_yes("const [link, frame] = document.querySelectorAll('#late [data-share]');"
@@ -300,10 +288,9 @@ static void await_file(const char *name, char *text, size_t size)
         fail_msg("%s was not saved", name);
 }
 
-static void a_moment_is_saved_as_it_is_in_light_colours(void **state)
+TEST_THAT(a_moment_is_saved_as_it_is_in_light_colours)
 {
     static char svg[1 << 17], png[1 << 17];
-    (void)state;
     browser_downloads(browser, sandbox_dir(museum.sandbox));
     browser_size(browser, 1280, 900);
     browser_dark(browser, true);
@@ -335,9 +322,8 @@ static void a_moment_is_saved_as_it_is_in_light_colours(void **state)
 }
 
 /* Each line of text and each box stands in the picture where it stands on the page. */
-static void a_picture_has_all_that_the_stage_shows(void **state)
+TEST_THAT(a_picture_has_all_that_the_stage_shows)
 {
-    (void)state;
     browser_size(browser, 1280, 900);
     assert_true(museum_go("zh/index.html#fence/20"));
     assert_yes("const player = Museum.player.players.get('fence');"
@@ -356,7 +342,7 @@ static void a_picture_has_all_that_the_stage_shows(void **state)
                ".querySelectorAll('circle').length;");
 }
 
-static void no_view_for_a_class_has_an_accessibility_finding(void **state)
+TEST_THAT(no_view_for_a_class_has_an_accessibility_finding)
 {
     static const struct look looks[] = {
         {"index.html?present#wrong-delete/20", 1280, true},
@@ -367,27 +353,5 @@ static void no_view_for_a_class_has_an_accessibility_finding(void **state)
         {LONG_RUN "/50", 390, true},
         {"zh/" LONG_RUN "/50", 1280, false},
     };
-    (void)state;
     assert_looks_well(looks, sizeof looks / sizeof *looks);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_drag_over_the_axis_zooms_into_its_span),
-        cmocka_unit_test(keys_zoom_around_the_event_and_the_span_goes_along),
-        cmocka_unit_test(a_click_on_a_zoomed_axis_goes_to_the_event_that_is_there),
-        cmocka_unit_test(a_long_list_folds_what_lies_between_two_beats),
-        cmocka_unit_test(a_presentation_shows_one_scene_that_fits_its_screen),
-        cmocka_unit_test(the_notes_go_along_in_a_second_window_and_their_keys_act_in_the_first),
-        cmocka_unit_test(a_window_that_is_not_its_notes_moves_nothing),
-        cmocka_unit_test(notes_without_a_presentation_say_so),
-        cmocka_unit_test(a_frame_shows_one_scene_with_a_link_back),
-        cmocka_unit_test(a_frame_of_no_scene_says_so),
-        cmocka_unit_test(the_text_to_share_opens_the_same_step_as_page_and_as_frame),
-        cmocka_unit_test(a_moment_is_saved_as_it_is_in_light_colours),
-        cmocka_unit_test(a_picture_has_all_that_the_stage_shows),
-        cmocka_unit_test(no_view_for_a_class_has_an_accessibility_finding),
-    };
-    return cmocka_run_group_tests(tests, looks_open, looks_close);
 }

@@ -5,14 +5,11 @@
 #include "museum_looks.h"
 #include "museum_rig.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct browser *const browser = &museum.browser;
 
@@ -33,11 +30,10 @@ static int make_site(const char *levels, const char *folder)
 /* -- the tests ---------------------------------------------------------------------------------
  */
 
-static void each_level_is_as_its_data_say(void **state)
+TEST_THAT(each_level_is_as_its_data_say)
 {
     size_t i, k, levels = 0;
     json_t *level, *run;
-    (void)state;
     json_array_foreach(json_object_get(all, "levels"), i, level)
     {
         json_int_t losing = 0, fewest = 0;
@@ -77,11 +73,10 @@ static size_t common(const char *a, const char *b)
 
 /* The schedules are all different, and two runs with the same first moves have the same events up
  * to there. */
-static void the_same_moves_have_the_same_effect(void **state)
+TEST_THAT(the_same_moves_have_the_same_effect)
 {
     size_t i, k, m, compared = 0;
     json_t *level, *run, *other;
-    (void)state;
     json_array_foreach(json_object_get(all, "levels"), i, level)
     {
         const json_t *runs = json_object_get(tree_of(level), "runs");
@@ -106,11 +101,10 @@ static void the_same_moves_have_the_same_effect(void **state)
 }
 
 /* Under the fence an older holder's write never comes after a newer one's. */
-static void under_the_fence_the_ledgers_fences_never_fall(void **state)
+TEST_THAT(under_the_fence_the_ledgers_fences_never_fall)
 {
     size_t i, k, m, refused = 0, ignored;
     json_t *level, *run, *row;
-    (void)state;
     json_array_foreach(json_object_get(all, "levels"), i, level)
     {
         if (strcmp(text_of(level, "id"), "paused-holder-fence") != 0)
@@ -159,9 +153,8 @@ static void press(const char *level, const char *selector)
     json_decref(browser_run(browser, script));
 }
 
-static void a_level_is_won_with_keys_and_the_ledger_proves_it(void **state)
+TEST_THAT(a_level_is_won_with_keys_and_the_ledger_proves_it)
 {
-    (void)state;
     go("levels.html#lost-update");
     press("lost-update", "[data-do=A]");
     assert_shows(".caption", "A reads 1,000");
@@ -174,9 +167,8 @@ static void a_level_is_won_with_keys_and_the_ledger_proves_it(void **state)
 }
 
 /* After the one above. */
-static void a_move_is_taken_back_and_made_otherwise(void **state)
+TEST_THAT(a_move_is_taken_back_and_made_otherwise)
 {
-    (void)state;
     browser_type(browser, "\ue003"); /* Backspace */
     assert_shows(".row .value", "800");
     assert_true(browser_is(browser, GAME ".querySelector('.result').hidden"));
@@ -189,9 +181,8 @@ static void a_move_is_taken_back_and_made_otherwise(void **state)
     assert_true(browser_is(browser, GAME ".querySelectorAll('.moves li').length === 6"));
 }
 
-static void a_bet_is_judged_by_all_orders(void **state)
+TEST_THAT(a_bet_is_judged_by_all_orders)
 {
-    (void)state;
     go("levels.html#locked");
     press("locked", "[data-do=A]");
     assert_shows(".count", "Does any order lose an update at all?");
@@ -204,9 +195,8 @@ static void a_bet_is_judged_by_all_orders(void **state)
     assert_shows(".count", "The fewest that lose an update: 4.");
 }
 
-static void the_fenced_level_is_not_won_by_any_of_its_orders(void **state)
+TEST_THAT(the_fenced_level_is_not_won_by_any_of_its_orders)
 {
-    (void)state;
     go("levels.html#paused-holder-fence");
     press("paused-holder-fence", "[data-do=A]");
     browser_type(browser, "wbba");
@@ -219,9 +209,8 @@ static void the_fenced_level_is_not_won_by_any_of_its_orders(void **state)
                                          ".querySelectorAll('.leaf.loses').length === 0"));
 }
 
-static void a_schedule_that_loses_is_found_drawn_and_played(void **state)
+TEST_THAT(a_schedule_that_loses_is_found_drawn_and_played)
 {
-    (void)state;
     go("zh/levels.html#wrong-delete");
     press("wrong-delete", "[data-do=find]");
     assert_true(browser_is(browser, GAME ".querySelectorAll('.leaf').length === 36 && " GAME
@@ -232,9 +221,8 @@ static void a_schedule_that_loses_is_found_drawn_and_played(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void the_fence_mends_what_an_identifier_does_not(void **state)
+TEST_THAT(the_fence_mends_what_an_identifier_does_not)
 {
-    (void)state;
     go("levels.html#mend-pause");
 #define MENDS(choice, words)                                                                       \
     press("mend-pause", "[data-do=" choice "]");                                                   \
@@ -265,9 +253,8 @@ static void the_fence_mends_what_an_identifier_does_not(void **state)
     "(run.lost_at || 0)"                                                                           \
     "      ? [] : [`${level.id} ${run.moves}: ${shown}`]; }));"
 
-static void each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_it(void **state)
+TEST_THAT(each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_it)
 {
-    (void)state;
     go("levels.html");
     json_t *wrong = browser_run(browser, CONTRADICTIONS), *one;
     size_t i;
@@ -280,9 +267,8 @@ static void each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_i
     assert_true(browser_is(browser, "Museum.levelData.levels.length === 10"));
 }
 
-static void each_solution_is_a_list_that_is_closed_at_first(void **state)
+TEST_THAT(each_solution_is_a_list_that_is_closed_at_first)
 {
-    (void)state;
     go("levels.html");
     assert_true(browser_is(browser,
                            "[...document.querySelectorAll('.level')].every((level) => "
@@ -293,7 +279,7 @@ static void each_solution_is_a_list_that_is_closed_at_first(void **state)
                                     "'#paused-holder-fence .solution').textContent)"));
 }
 
-static void the_page_of_levels_has_no_accessibility_finding(void **state)
+TEST_THAT(the_page_of_levels_has_no_accessibility_finding)
 {
     static const struct {
         const char *page;
@@ -304,7 +290,6 @@ static void the_page_of_levels_has_no_accessibility_finding(void **state)
                  {"zh/levels.html", 390, false},
                  {"zh/levels.html", 1280, true}};
     size_t n = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         char name[MUSEUM_PATH_MAX];
         go(looks[i].page);
@@ -331,11 +316,10 @@ static void assert_no_site(json_t *recording, const char *words)
     assert_non_null(strstr(museum.output, words));
 }
 
-static void a_level_that_its_recording_contradicts_makes_no_site(void **state)
+TEST_THAT(a_level_that_its_recording_contradicts_makes_no_site)
 {
     json_t *fewer = json_deep_copy(all), *damaged = json_deep_copy(all);
     const json_t *level = at(json_object_get(fewer, "levels"), 0);
-    (void)state;
     json_array_remove(json_object_get(tree_of(level), "runs"), 0);
     assert_no_site(fewer, "level lost-update: 19 schedules were recorded");
     level = at(json_object_get(damaged, "levels"), 1);
@@ -367,22 +351,4 @@ static int close_levels(void **state)
     return looks_close(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_level_is_as_its_data_say),
-        cmocka_unit_test(the_same_moves_have_the_same_effect),
-        cmocka_unit_test(under_the_fence_the_ledgers_fences_never_fall),
-        cmocka_unit_test(a_level_is_won_with_keys_and_the_ledger_proves_it),
-        cmocka_unit_test(a_move_is_taken_back_and_made_otherwise),
-        cmocka_unit_test(a_bet_is_judged_by_all_orders),
-        cmocka_unit_test(the_fenced_level_is_not_won_by_any_of_its_orders),
-        cmocka_unit_test(a_schedule_that_loses_is_found_drawn_and_played),
-        cmocka_unit_test(the_fence_mends_what_an_identifier_does_not),
-        cmocka_unit_test(each_picture_ends_as_its_run_and_shows_a_loss_where_the_ledger_has_it),
-        cmocka_unit_test(each_solution_is_a_list_that_is_closed_at_first),
-        cmocka_unit_test(the_page_of_levels_has_no_accessibility_finding),
-        cmocka_unit_test(a_level_that_its_recording_contradicts_makes_no_site),
-    };
-    return cmocka_run_group_tests(tests, open_levels, close_levels);
-}
+GROUP_FIXTURE(open_levels, close_levels);

@@ -5,26 +5,24 @@
 #include "museum_rig.h"
 #include "sandbox_process.h"
 #include "shop.h"
+#include "tests.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 static struct browser *const browser = &museum.browser;
 
 /* -- a picture cannot contradict the code --------------------------------------------------------
  */
 
-static void each_scene_is_true_of_a_new_recording(void **state)
+GROUP_FIXTURE(looks_open, looks_close);
+
+TEST_THAT(each_scene_is_true_of_a_new_recording)
 {
     char message[MUSEUM_MESSAGE_MAX];
-    (void)state;
     for (size_t i = 0; i < scenes_n; i++) {
         struct bound bound;
         const json_t *record = scene_record(&scenes[i], json_object_get(museum.lab, "results"));
@@ -49,11 +47,10 @@ static void write_fenceless_service(char path[MUSEUM_PATH_MAX])
     assert_int_equal(chmod(path, 0700), 0);
 }
 
-static void a_lesson_that_has_become_untrue_makes_no_site(void **state)
+TEST_THAT(a_lesson_that_has_become_untrue_makes_no_site)
 {
     enum { MISMATCH = 99 };
     char service[MUSEUM_PATH_MAX], file[MUSEUM_PATH_MAX], folder[MUSEUM_PATH_MAX];
-    (void)state;
     write_fenceless_service(service);
     snprintf(file, sizeof file, "%s/fenceless.json", sandbox_dir(museum.sandbox));
     snprintf(folder, sizeof folder, "%s/fenceless", sandbox_dir(museum.sandbox));
@@ -104,9 +101,8 @@ static void a_lesson_that_has_become_untrue_makes_no_site(void **state)
     "    press('ArrowLeft'); }"                                                                    \
     "  return wrong; };"
 
-static void each_scene_steps_on_and_back_to_the_same_pictures(void **state)
+TEST_THAT(each_scene_steps_on_and_back_to_the_same_pictures)
 {
-    (void)state;
     assert_true(museum_go("index.html"));
     assert_int_equal(
         browser_number(browser, "document.querySelectorAll('.exhibit .record').length"),
@@ -122,9 +118,8 @@ static void each_scene_steps_on_and_back_to_the_same_pictures(void **state)
 
 /* The last picture shows the value that the ledger and the audit gave, and the same events stand in
  * the list as in the recording. */
-static void each_picture_ends_as_its_record(void **state)
+TEST_THAT(each_picture_ends_as_its_record)
 {
-    (void)state;
     for (size_t i = 0; i < scenes_n; i++) {
         char page[MUSEUM_PATH_MAX], expression[512];
         const json_t *record = scene_record(&scenes[i], json_object_get(museum.lab, "results"));
@@ -150,12 +145,11 @@ static void each_picture_ends_as_its_record(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void an_address_leads_to_its_step_in_both_languages(void **state)
+TEST_THAT(an_address_leads_to_its_step_in_both_languages)
 {
     static const char *const pages[] = {"index.html#fence/9", "zh/index.html#fence/9",
                                         "lesson/paused-holder.html#redis-reentrant.fence-on/9",
                                         "zh/lesson/paused-holder.html#redis-reentrant.fence-on/9"};
-    (void)state;
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         assert_true(museum_go(pages[i]));
         assert_true(browser_is(browser, "document.querySelector('.current .trace .now') === "
@@ -167,11 +161,10 @@ static void an_address_leads_to_its_step_in_both_languages(void **state)
 }
 
 /* A space for each beat, with the keys of a real keyboard, from the opening to the last scene. */
-static void the_space_bar_tells_the_whole_story(void **state)
+TEST_THAT(the_space_bar_tells_the_whole_story)
 {
     char last[200];
     int spaces = 0;
-    (void)state;
     snprintf(last, sizeof last, "document.querySelector('.current.over')?.id === '%s'",
              scenes[scenes_n - 1].id);
     assert_true(museum_go("index.html"));
@@ -184,9 +177,8 @@ static void the_space_bar_tells_the_whole_story(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_scene_plays_by_itself_to_its_end(void **state)
+TEST_THAT(a_scene_plays_by_itself_to_its_end)
 {
-    (void)state;
     assert_true(museum_go("index.html#setnx-crash/0"));
     json_decref(browser_run(browser, "const s = document.querySelector('.current');"
                                      "s.querySelector('select').value = '0.4';"
@@ -196,9 +188,8 @@ static void a_scene_plays_by_itself_to_its_end(void **state)
         browser, "document.querySelector('.current').classList.contains('over')", MUSEUM_WAIT_MS));
 }
 
-static void scrolling_alone_tells_a_scene(void **state)
+TEST_THAT(scrolling_alone_tells_a_scene)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(museum_go("index.html#late/0"));
     json_decref(browser_run(browser,
@@ -214,9 +205,8 @@ static void scrolling_alone_tells_a_scene(void **state)
 
 /* -- the rest ---------------------------------------------------------------------------------- */
 
-static void the_opening_ends_below_zero_on_two_who_read_one_value(void **state)
+TEST_THAT(the_opening_ends_below_zero_on_two_who_read_one_value)
 {
-    (void)state;
     assert_true(museum_go("index.html"));
     assert_true(browser_await(
         browser, "document.getElementById('sale').classList.contains('frozen')", MUSEUM_WAIT_MS));
@@ -243,9 +233,8 @@ static void the_opening_ends_below_zero_on_two_who_read_one_value(void **state)
     "      ? [`${one.parentElement.id}/${k}: ${who} reads ${value}, drawn is ${row}`] : []; }); "  \
     "})"
 
-static void every_link_opens_its_run_in_which_all_read_what_is_drawn(void **state)
+TEST_THAT(every_link_opens_its_run_in_which_all_read_what_is_drawn)
 {
-    (void)state;
     assert_true(museum_go("zh/matrix.html"));
     json_t *links = browser_run(browser, "return [...document.querySelectorAll('.matrix td a')]"
                                          ".map((a) => a.getAttribute('href'));"),
@@ -270,9 +259,8 @@ static void every_link_opens_its_run_in_which_all_read_what_is_drawn(void **stat
 /* In the page: the current scene stands at a beat, and another follows. */
 #define STOPPED "document.querySelector('.current:not(.over) .now.beat ~ .beat') !== null"
 
-static void the_lesson_stops_each_scene_before_its_end(void **state)
+TEST_THAT(the_lesson_stops_each_scene_before_its_end)
 {
-    (void)state;
     assert_true(museum_go("zh/teach.html"));
     json_t *stops = browser_run(browser, "return [...document.querySelectorAll('#questions .stop')]"
                                          ".map((a) => a.getAttribute('href'));");
@@ -287,11 +275,10 @@ static void the_lesson_stops_each_scene_before_its_end(void **state)
     json_decref(stops);
 }
 
-static void no_page_names_another_host_and_no_script_is_inline(void **state)
+TEST_THAT(no_page_names_another_host_and_no_script_is_inline)
 {
     static const char *const pages[] = {"index.html", "zh/matrix.html",
                                         "lesson/paused-holder.html"};
-    (void)state;
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         assert_true(museum_go(pages[i]));
         assert_true(browser_is(browser, "[...document.querySelectorAll('[src], [href]')]"
@@ -305,12 +292,11 @@ static void no_page_names_another_host_and_no_script_is_inline(void **state)
     }
 }
 
-static void all_scripts_together_are_small(void **state)
+TEST_THAT(all_scripts_together_are_small)
 {
     struct dirent *entry;
     int scripts = 0;
     off_t bytes = 0;
-    (void)state;
     DIR *folder = opendir(museum.folder);
     assert_non_null(folder);
     while ((entry = readdir(folder)) != NULL) {
@@ -326,9 +312,8 @@ static void all_scripts_together_are_small(void **state)
     assert_true(scripts > 5 && bytes < 150000);
 }
 
-static void the_answer_to_which_lock_follows_the_questions(void **state)
+TEST_THAT(the_answer_to_which_lock_follows_the_questions)
 {
-    (void)state;
     assert_true(museum_go("index.html#which"));
 #define SHOWN "document.querySelector('.choice:not([hidden])').id"
     assert_true(browser_is(browser, "document.querySelectorAll('.choice:not([hidden])').length "
@@ -343,7 +328,7 @@ static void the_answer_to_which_lock_follows_the_questions(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void no_page_has_an_accessibility_finding(void **state)
+TEST_THAT(no_page_has_an_accessibility_finding)
 {
     static const struct look looks[] = {
         {"index.html#wrong-delete/35", 1280, false},
@@ -359,28 +344,5 @@ static void no_page_has_an_accessibility_finding(void **state)
         {"interview.html", 1280, true},
         {"zh/interview.html", 390, false},
     };
-    (void)state;
     assert_looks_well(looks, sizeof looks / sizeof *looks);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_scene_is_true_of_a_new_recording),
-        cmocka_unit_test(a_lesson_that_has_become_untrue_makes_no_site),
-        cmocka_unit_test(each_scene_steps_on_and_back_to_the_same_pictures),
-        cmocka_unit_test(each_picture_ends_as_its_record),
-        cmocka_unit_test(an_address_leads_to_its_step_in_both_languages),
-        cmocka_unit_test(the_space_bar_tells_the_whole_story),
-        cmocka_unit_test(a_scene_plays_by_itself_to_its_end),
-        cmocka_unit_test(scrolling_alone_tells_a_scene),
-        cmocka_unit_test(the_opening_ends_below_zero_on_two_who_read_one_value),
-        cmocka_unit_test(every_link_opens_its_run_in_which_all_read_what_is_drawn),
-        cmocka_unit_test(the_lesson_stops_each_scene_before_its_end),
-        cmocka_unit_test(no_page_names_another_host_and_no_script_is_inline),
-        cmocka_unit_test(all_scripts_together_are_small),
-        cmocka_unit_test(the_answer_to_which_lock_follows_the_questions),
-        cmocka_unit_test(no_page_has_an_accessibility_finding),
-    };
-    return cmocka_run_group_tests(tests, looks_open, looks_close);
 }

@@ -2,11 +2,9 @@
 #ifndef TEST_OPENAPI_DOCUMENT_H
 #define TEST_OPENAPI_DOCUMENT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests.h"
+
 #include <stdint.h>
-#include <cmocka.h>
 #include <ctype.h>
 #include <jansson.h>
 #include <stdbool.h>

@@ -12,11 +12,8 @@
 #include "program.h"
 #include "redis.h"
 #include "sse.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -48,9 +45,10 @@ static const char *with_order(const char *path, char ret[static PATH_MAX_BYTES])
     return ret;
 }
 
-static void every_operation_has_an_example(void **state)
+GROUP_FIXTURE(open_services, close_services);
+
+TEST_THAT(every_operation_has_an_example)
 {
-    (void)state;
     size_t described = 0;
     const char *path, *method;
     json_t *item, *operation;
@@ -80,10 +78,9 @@ static void asked(int status, struct sandbox_server *service, const char *method
                  tape.reply.body != NULL ? tape.reply.body : "");
 }
 
-static void refusals_of_every_operation(void **state)
+TEST_THAT(refusals_of_every_operation)
 {
     static char large[9000] = "X-Large: ";
-    (void)state;
     memset(large + 9, 'x', sizeof large - 12);
     strcpy(large + sizeof large - 3, "\r\n");
     snprintf(orders[0], sizeof orders[0], "some-order");
@@ -118,9 +115,8 @@ static void keep_order(int which)
     json_decref(body);
 }
 
-static void answers_of_each_operation(void **state)
+TEST_THAT(answers_of_each_operation)
 {
-    (void)state;
     for (size_t i = 0; i < ANSWERS; i++) {
         const struct question *q = &answers[i];
         asked(q->status, shop.service, q->method, q->path, q->headers, q->body);
@@ -129,17 +125,15 @@ static void answers_of_each_operation(void **state)
     }
 }
 
-static void lessons_without_their_option(void **state)
+TEST_THAT(lessons_without_their_option)
 {
-    (void)state;
     asked(404, plain, "POST", "/v1/items/1/reset", JSON_TYPE, "{\"stock\":1}");
     asked(404, plain, "POST", "/v1/accounts/u1/reset", JSON_TYPE, "{\"balance\":1}");
 }
 
-static void the_stream_of_events(void **state)
+TEST_THAT(the_stream_of_events)
 {
     struct sse sse;
-    (void)state;
     assert_true(sse_open(&sse, shop.service->port, "/v1/events", NULL, false));
     assert_true(sse_await(&sse, "event: hello", 1));
     char *end = strstr(sse.text, "\r\n\r\n");
@@ -156,10 +150,9 @@ static bool runs(void *path)
     return tape_ask(&tape, shop.service->port, "GET", path, "", NULL) == 409;
 }
 
-static void a_key_whose_request_runs(void **state)
+TEST_THAT(a_key_whose_request_runs)
 {
     static char path[] = "/v1/transactions/slow";
-    (void)state;
     assert_int_equal(redis_do(shop.redis, "SET lock:item:1 other NX PX 600000"), 1);
     const int fd = raw_connect(shop.service->port);
     assert_int_equal(
@@ -231,19 +224,8 @@ static bool needs_store(const char *operation)
     return true;
 }
 
-static void operations_without_their_store(void **state)
+TEST_THAT(more_than_may_wait)
 {
-    (void)state;
-    sandbox_signal(postgres, SIGKILL);
-    for (size_t i = 0; i < EXAMPLES; i++)
-        if (needs_store(examples[i].operation))
-            asked(503, away, method_of(examples[i].operation), examples[i].path, KEY("away"),
-                  examples[i].body);
-}
-
-static void more_than_may_wait(void **state)
-{
-    (void)state;
     static const char order[] = "{\"user_id\":\"u1\"}", change[] = "{\"amount\":1}";
     static const struct refused
         orders_refused[] = {{"/v1/items/1/orders", order},
@@ -261,9 +243,17 @@ static void more_than_may_wait(void **state)
     crowd(shop.service, "lock:account:u1", "/v1/orders/@A/payment", "{}", payments_refused);
 }
 
-static void operations_without_the_right_token(void **state)
+TEST_THAT(operations_without_their_store)
 {
-    (void)state;
+    sandbox_signal(postgres, SIGKILL);
+    for (size_t i = 0; i < EXAMPLES; i++)
+        if (needs_store(examples[i].operation))
+            asked(503, away, method_of(examples[i].operation), examples[i].path, KEY("away"),
+                  examples[i].body);
+}
+
+TEST_THAT(operations_without_the_right_token)
+{
     for (size_t i = 0; i < EXAMPLES; i++) {
         const struct example *e = &examples[i];
         const char *method = method_of(e->operation);
@@ -292,9 +282,8 @@ static int change_store(const char *sql)
 }
 
 /* Damage by another program: a fork in the ledger, and stored answers with no status of HTTP. */
-static void a_damaged_store(void **state)
+TEST_THAT(a_damaged_store)
 {
-    (void)state;
     asked(201, shop.service, "POST", "/v1/accounts/u1/transactions", KEY("k99"), "{\"amount\":1}");
     assert_true(shop_stop(shop.service));
     assert_int_equal(
@@ -321,11 +310,10 @@ static void a_damaged_store(void **state)
 }
 
 /* As if the first row of each had been moved to an archive. */
-static void lists_whose_rows_were_moved(void **state)
+TEST_THAT(lists_whose_rows_were_moved)
 {
     static const char *const paths[] = {"/v1/ledger", "/v1/items/1/ledger",
                                         "/v1/accounts/u1/ledger", "/v1/shop/revenue/ledger"};
-    (void)state;
     assert_true(shop_stop(shop.service));
     assert_int_equal(
         change_store("INSERT INTO archives VALUES (1, 0, 0, 1, 1, 'x');"
@@ -342,10 +330,9 @@ static void lists_whose_rows_were_moved(void **state)
 }
 
 /* All of them at once, as each waits for the end of the service's patience: 10 s. */
-static void requests_that_do_not_end(void **state)
+TEST_THAT(requests_that_do_not_end)
 {
     int fds[EXAMPLES];
-    (void)state;
     for (size_t i = 0; i < EXAMPLES; i++) {
         char text[512], path[PATH_MAX_BYTES];
         snprintf(text, sizeof text,
@@ -389,36 +376,13 @@ static void judged(const char *option)
     assert_int_equal(status, 0);
 }
 
-static void all_answers_are_as_described(void **state)
+TEST_THAT(all_answers_are_as_described)
 {
-    (void)state;
     assert_true(tape.n >= 60);
     judged(NULL);
 }
 
-static void the_judge_notices_planted_faults(void **state)
+TEST_THAT(the_judge_notices_planted_faults)
 {
-    (void)state;
     judged("--planted");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_has_an_example),
-        cmocka_unit_test(refusals_of_every_operation),
-        cmocka_unit_test(answers_of_each_operation),
-        cmocka_unit_test(lessons_without_their_option),
-        cmocka_unit_test(the_stream_of_events),
-        cmocka_unit_test(a_key_whose_request_runs),
-        cmocka_unit_test(more_than_may_wait),
-        cmocka_unit_test(operations_without_their_store),
-        cmocka_unit_test(operations_without_the_right_token),
-        cmocka_unit_test(a_damaged_store),
-        cmocka_unit_test(lists_whose_rows_were_moved),
-        cmocka_unit_test(requests_that_do_not_end),
-        cmocka_unit_test(all_answers_are_as_described),
-        cmocka_unit_test(the_judge_notices_planted_faults),
-    };
-    return cmocka_run_group_tests(tests, open_services, close_services);
 }

@@ -3,16 +3,13 @@
 #ifndef FACTS_READER_H
 #define FACTS_READER_H
 
+#include "tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ACTORS_MAX = 3, FACTS_MAX = 40, FACT_LONGEST = 64 };
 

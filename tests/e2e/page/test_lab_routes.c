@@ -3,11 +3,8 @@
 #include "process.h"
 #include "raw_http.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,9 +96,10 @@ static void let_go(int64_t id)
     assert_int_equal(ask(lab->port, "DELETE", path, NULL, NULL), 200);
 }
 
-static void without_lab_there_are_no_lab_routes(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(without_lab_there_are_no_lab_routes)
 {
-    (void)state;
     int port = plain->port;
     assert_int_equal(ask(port, "GET", pauses, NULL, NULL), 404);
     assert_int_equal(ask(port, "POST", pauses, NULL, "{\"point\":\"read\"}"), 404);
@@ -109,9 +107,8 @@ static void without_lab_there_are_no_lab_routes(void **state)
     assert_int_equal(ask(port, "GET", "/v1/lab/trace", NULL, NULL), 404);
 }
 
-static void held_request_stands_until_it_is_let_go_and_others_pass(void **state)
+TEST_THAT(held_request_stands_until_it_is_let_go_and_others_pass)
 {
-    (void)state;
     struct client held = {.port = lab->port, .fd = -1};
     assert_true(shop_put(&shop, "/v1/accounts/hold", "{\"balance\":1000,\"guard\":\"none\"}"));
     int64_t id = pause_at("decided", "first", "hold");
@@ -127,9 +124,8 @@ static void held_request_stands_until_it_is_let_go_and_others_pass(void **state)
     assert_int_equal(client_number(lab->port, "/v1/accounts/hold", "balance"), 800); /* one lost */
 }
 
-static void pauses_match_by_request_id_user_and_lock_and_count(void **state)
+TEST_THAT(pauses_match_by_request_id_user_and_lock_and_count)
 {
-    (void)state;
     assert_true(shop_put(&shop, "/v1/items/match", "{\"stock\":5,\"guard\":\"redis-token\"}"));
     int64_t by_user = pause_at("read", "u7", "note");
     int64_t by_lock = pause_at("lock.acquired", "lock:item:match", "note");
@@ -142,9 +138,8 @@ static void pauses_match_by_request_id_user_and_lock_and_count(void **state)
     assert_int_equal(ask(lab->port, "DELETE", pauses, NULL, NULL), 200);
 }
 
-static void a_pause_matches_a_resource_and_lets_some_pass_before_it_acts(void **state)
+TEST_THAT(a_pause_matches_a_resource_and_lets_some_pass_before_it_acts)
 {
-    (void)state;
     struct client held = {.port = lab->port, .fd = -1};
     assert_true(shop_put(&shop, "/v1/items/third", "{\"stock\":5,\"guard\":\"none\"}"));
     assert_true(shop_put(&shop, "/v1/items/other", "{\"stock\":5,\"guard\":\"none\"}"));
@@ -170,9 +165,8 @@ static void a_pause_matches_a_resource_and_lets_some_pass_before_it_acts(void **
     client_close(&held);
 }
 
-static void trace_tells_points_in_order_with_values(void **state)
+TEST_THAT(trace_tells_points_in_order_with_values)
 {
-    (void)state;
     static const char *const points[] = {"submitted", "waiting", "lock.acquired", "acquired",
                                          "read",      "decided", "checked",       "committed"};
     assert_true(
@@ -201,9 +195,8 @@ static void trace_tells_points_in_order_with_values(void **state)
     json_decref(json);
 }
 
-static void malformed_pauses_are_refused(void **state)
+TEST_THAT(malformed_pauses_are_refused)
 {
-    (void)state;
     static const char *const bodies[] = {"{}",
                                          "{\"point\":\"nowhere\"}",
                                          "{\"point\":\"read\",\"action\":\"dance\"}",
@@ -219,9 +212,8 @@ static void malformed_pauses_are_refused(void **state)
 }
 
 /* 0 means all of them; so 2^32 must not. */
-static void number_of_no_pause_lets_nobody_go(void **state)
+TEST_THAT(number_of_no_pause_lets_nobody_go)
 {
-    (void)state;
     char target[80];
     const long long id = pause_at("read", "nobody", "hold"), wrap = 1LL << 32;
     const struct {
@@ -237,9 +229,8 @@ static void number_of_no_pause_lets_nobody_go(void **state)
 }
 
 /* A browser sends this for any page without asking; application/json it does not. */
-static void page_of_another_site_kills_nobody(void **state)
+TEST_THAT(page_of_another_site_kills_nobody)
 {
-    (void)state;
     static const char body[] = "{\"point\":\"read\",\"action\":\"kill\"}";
     char text[400];
     struct raw_reply refused;
@@ -263,9 +254,8 @@ static bool has_died(void *server)
     return !sandbox_alive(server);
 }
 
-static void killed_at_a_point_after_the_commit_the_retry_replays(void **state)
+TEST_THAT(killed_at_a_point_after_the_commit_the_retry_replays)
 {
-    (void)state;
     struct client client = {.port = lab->port, .fd = -1};
     assert_true(shop_put(&shop, "/v1/accounts/kill", "{\"balance\":1000,\"guard\":\"none\"}"));
     pause_at("committed", "kill-1", "kill");
@@ -281,9 +271,8 @@ static void killed_at_a_point_after_the_commit_the_retry_replays(void **state)
 }
 
 /* The page cuts nothing where nobody holds the wire; who holds it says so, and learns the wish. */
-static void only_a_wire_that_somebody_holds_can_be_wished_cut(void **state)
+TEST_THAT(only_a_wire_that_somebody_holds_can_be_wished_cut)
 {
-    (void)state;
     static const char wire[] = "/v1/lab/wire";
     assert_int_equal(ask(lab->port, "GET", wire, NULL, NULL), 200);
     assert_string_equal(reply.body, "{\"wished\":false,\"cut\":null}\n");
@@ -300,9 +289,8 @@ static void only_a_wire_that_somebody_holds_can_be_wished_cut(void **state)
 }
 
 /* Last: a held request does not keep the service from ending well. */
-static void draining_lets_everybody_go(void **state)
+TEST_THAT(draining_lets_everybody_go)
 {
-    (void)state;
     struct client held = {.port = lab->port, .fd = -1};
     assert_true(shop_put(&shop, "/v1/accounts/drain", "{\"balance\":1000,\"guard\":\"none\"}"));
     int64_t id = pause_at("decided", "drain-1", "hold");
@@ -312,22 +300,4 @@ static void draining_lets_everybody_go(void **state)
     assert_true(shop_stop(lab));
     assert_int_equal(client_read(&held, SHOP_WAIT_MS, &reply), 201);
     client_close(&held);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_lab_there_are_no_lab_routes),
-        cmocka_unit_test(held_request_stands_until_it_is_let_go_and_others_pass),
-        cmocka_unit_test(pauses_match_by_request_id_user_and_lock_and_count),
-        cmocka_unit_test(a_pause_matches_a_resource_and_lets_some_pass_before_it_acts),
-        cmocka_unit_test(trace_tells_points_in_order_with_values),
-        cmocka_unit_test(malformed_pauses_are_refused),
-        cmocka_unit_test(number_of_no_pause_lets_nobody_go),
-        cmocka_unit_test(page_of_another_site_kills_nobody),
-        cmocka_unit_test(killed_at_a_point_after_the_commit_the_retry_replays),
-        cmocka_unit_test(only_a_wire_that_somebody_holds_can_be_wished_cut),
-        cmocka_unit_test(draining_lets_everybody_go),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -2,11 +2,8 @@
  * their own, and their lock can be looked at and made free. */
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,9 +129,10 @@ static bool lock_is_free(void *path)
 /* -- claims --------------------------------------------------------------------------------------
  */
 
-static void two_stepped_through_their_points_lose_what_the_script_says(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(two_stepped_through_their_points_lose_what_the_script_says)
 {
-    (void)state;
     struct client a, b;
     assert_true(shop_put(&shop, "/v1/accounts/step", "{\"balance\":1000,\"guard\":\"none\"}"));
     const int64_t a_read = pause_at("read", "a1", "hold"),
@@ -156,9 +154,8 @@ static void two_stepped_through_their_points_lose_what_the_script_says(void **st
     forget_all();
 }
 
-static void who_comes_again_after_a_step_is_held_again(void **state)
+TEST_THAT(who_comes_again_after_a_step_is_held_again)
 {
-    (void)state;
     struct client a;
     assert_true(
         shop_put(&shop, "/v1/accounts/again", "{\"balance\":1000,\"guard\":\"sql-version\"}"));
@@ -178,9 +175,8 @@ static void who_comes_again_after_a_step_is_held_again(void **state)
     forget_all();
 }
 
-static void a_lease_of_its_own_ends_and_nobody_renews_it(void **state)
+TEST_THAT(a_lease_of_its_own_ends_and_nobody_renews_it)
 {
-    (void)state;
     struct client a;
     char problem[32];
     assert_true(
@@ -197,9 +193,8 @@ static void a_lease_of_its_own_ends_and_nobody_renews_it(void **state)
     forget_all();
 }
 
-static void patience_of_its_own_outlasts_the_services(void **state)
+TEST_THAT(patience_of_its_own_outlasts_the_services)
 {
-    (void)state;
     struct client a, b, c;
     char problem[32];
     assert_true(
@@ -222,9 +217,8 @@ static void patience_of_its_own_outlasts_the_services(void **state)
     forget_all();
 }
 
-static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
+TEST_THAT(a_lock_is_shown_and_made_free_under_its_holder)
 {
-    (void)state;
     static const char path[] = "/v1/lab/locks/account:free";
     struct client a;
     assert_true(shop_put(&shop, "/v1/accounts/free",
@@ -248,9 +242,8 @@ static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
 
 /* The first has looked at its lock for the last time when the lock goes to the second. SQLite has
  * one write transaction at a time: the first must not stand in it. */
-static void the_late_holder_is_refused_by_its_fence_in_each_of_11_plays(void **state)
+TEST_THAT(the_late_holder_is_refused_by_its_fence_in_each_of_11_plays)
 {
-    (void)state;
     static const char item[] = "{\"stock\":10,\"guard\":\"redis-token\",\"fence\":true}";
     for (int play = 1; play <= 11; play++) {
         struct client a;
@@ -280,9 +273,8 @@ static void the_late_holder_is_refused_by_its_fence_in_each_of_11_plays(void **s
     json_decref(audit);
 }
 
-static void an_items_lock_is_shown_with_the_fence_its_row_has_seen(void **state)
+TEST_THAT(an_items_lock_is_shown_with_the_fence_its_row_has_seen)
 {
-    (void)state;
     static const char path[] = "/v1/lab/locks/item:last";
     assert_true(shop_put(&shop, "/v1/items/last", "{\"stock\":1,\"guard\":\"redis-token\"}"));
     assert_int_equal(client_number(port, path, "last_fence"), 0);
@@ -298,9 +290,8 @@ static void an_items_lock_is_shown_with_the_fence_its_row_has_seen(void **state)
     json_decref(lock);
 }
 
-static void malformed_wishes_are_refused(void **state)
+TEST_THAT(malformed_wishes_are_refused)
 {
-    (void)state;
     static const char *const terms[] = {"{}", "{\"match\":\"\"}", "{\"match\":\"a\",\"x\":1}",
                                         "{\"match\":\"a\",\"lease_ms\":-1}",
                                         "{\"match\":\"a\",\"wait_ms\":3600001}"};
@@ -315,9 +306,8 @@ static void malformed_wishes_are_refused(void **state)
 }
 
 /* Last: it is another service then. */
-static void without_lab_no_lock_is_shown_or_made_free(void **state)
+TEST_THAT(without_lab_no_lock_is_shown_or_made_free)
 {
-    (void)state;
     char db[SANDBOX_TEXT_MAX + 32];
     snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(shop.sandbox));
     struct sandbox_server *plain =
@@ -333,20 +323,4 @@ static void without_lab_no_lock_is_shown_or_made_free(void **state)
     json_t *guards = client_get(port, "/v1/guards");
     assert_true(json_is_false(json_object_get(guards, "lab")));
     json_decref(guards);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_stepped_through_their_points_lose_what_the_script_says),
-        cmocka_unit_test(who_comes_again_after_a_step_is_held_again),
-        cmocka_unit_test(a_lease_of_its_own_ends_and_nobody_renews_it),
-        cmocka_unit_test(patience_of_its_own_outlasts_the_services),
-        cmocka_unit_test(a_lock_is_shown_and_made_free_under_its_holder),
-        cmocka_unit_test(the_late_holder_is_refused_by_its_fence_in_each_of_11_plays),
-        cmocka_unit_test(an_items_lock_is_shown_with_the_fence_its_row_has_seen),
-        cmocka_unit_test(malformed_wishes_are_refused),
-        cmocka_unit_test(without_lab_no_lock_is_shown_or_made_free),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

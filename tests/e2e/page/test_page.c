@@ -1,16 +1,13 @@
 /* The live page in a real browser, with real sales. */
 #include "page_rig.h"
 #include "process.h"
+#include "tests.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -24,9 +21,10 @@ static int open_all(void **state)
     "parseInt(" PANE(i) ".querySelector('.number').textContent.replace(/,/g, '').replace('−', "  \
                         "'-'))"
 
-static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **state)
+GROUP_FIXTURE(open_all, page_close);
+
+TEST_THAT(a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(page_go("/?a=none&b=redis-token&buyers=3000&stock=1000&countdown=0"
                         "&lang=en"));
@@ -57,10 +55,9 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
 }
 
 /* After the sale above. The lines' last heights are read off between the ticks. */
-static void the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says(void **state)
+TEST_THAT(the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says)
 {
     enum { PIECES_PER_PX, LEFT_LINE, LEFT_SHOWN, ROW_LINE, ROW_SHOWN, FIGURES };
-    (void)state;
     json_t *panes = browser_run(
         browser, "return [...document.querySelectorAll('.pane')].map((pane) => {"
                  "  const number = (e) => Number(e.textContent.replace(',', '').replace('−', '-'));"
@@ -91,9 +88,8 @@ static void the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says(vo
 }
 
 /* After the sale above. */
-static void the_chart_is_red_below_zero_only(void **state)
+TEST_THAT(the_chart_is_red_below_zero_only)
 {
-    (void)state;
 #define RED       "getComputedStyle(" PANE(0) ".querySelector('.verdict')).color"
 #define STROKE(s) "getComputedStyle(" PANE(0) ".querySelector('" s " .curve')).stroke"
 #define BELOW(i)  PANE(i) ".querySelector('.below')"
@@ -110,9 +106,8 @@ static void the_chart_is_red_below_zero_only(void **state)
 }
 
 /* Thirty bought between the two who read the same. */
-static void a_clash_is_shown_with_the_one_that_it_was_with(void **state)
+TEST_THAT(a_clash_is_shown_with_the_one_that_it_was_with)
 {
-    (void)state;
     assert_true(browser_is(browser,
                            "import('/web/requests.js').then(({ Requests }) => {"
                            "  const requests = new Requests(); let t_us = 0;"
@@ -132,9 +127,8 @@ static void a_clash_is_shown_with_the_one_that_it_was_with(void **state)
 }
 
 /* After the sale above. */
-static void a_lane_chosen_with_the_keyboard_plays_both_writes_and_shows_the_ledger(void **state)
+TEST_THAT(a_lane_chosen_with_the_keyboard_plays_both_writes_and_shows_the_ledger)
 {
-    (void)state;
     json_decref(browser_run(browser, "document.querySelector('.lane.clash').focus(); return 1;"));
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
     assert_true(browser_await(browser, "!document.getElementById('detail').hidden", PAGE_WAIT_MS));
@@ -171,9 +165,8 @@ static void a_lane_chosen_with_the_keyboard_plays_both_writes_and_shows_the_ledg
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void the_language_can_be_switched_and_stays_in_the_address(void **state)
+TEST_THAT(the_language_can_be_switched_and_stays_in_the_address)
 {
-    (void)state;
     assert_true(page_go("/?a=none&b=mutex&stock=7&lang=en"));
     assert_true(browser_is(browser, "document.querySelector('h1').textContent === "
                                     "'Flash sale under a lock'"));
@@ -196,9 +189,8 @@ static void the_language_can_be_switched_and_stays_in_the_address(void **state)
 }
 
 /* The content policy is not only sent but effective. */
-static void nothing_but_its_own_files_is_loaded(void **state)
+TEST_THAT(nothing_but_its_own_files_is_loaded)
 {
-    (void)state;
     assert_true(page_go("/?"));
     assert_true(browser_is(browser, "performance.getEntriesByType('resource').every("
                                     "e => e.name.startsWith(location.origin))"));
@@ -212,9 +204,8 @@ static void nothing_but_its_own_files_is_loaded(void **state)
     browser_errors(browser); /* says that it was refused */
 }
 
-static void a_packaged_library_comes_with_its_terms(void **state)
+TEST_THAT(a_packaged_library_comes_with_its_terms)
 {
-    (void)state;
     assert_true(browser_is(browser, "d3.version.startsWith('3.') && fetch('/web/d3-copyright.txt')"
                                     ".then((answer) => answer.text())"
                                     ".then((terms) => /Michael Bostock/.test(terms))"));
@@ -228,9 +219,8 @@ static bool no_sale_runs(void *arg)
                                ".then(({ state }) => state !== 'running')");
 }
 
-static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
+TEST_THAT(one_sale_at_a_time_and_none_that_is_malformed)
 {
-    (void)state;
     static const char same_ids[] = "{\"sales\":[{\"guard\":\"mutex\",\"run_id\":\"x\"},"
                                    "{\"guard\":\"sql-row\",\"run_id\":\"x\"}]}";
     static const char *const bad[] = {"{}",
@@ -280,9 +270,8 @@ static struct process child_of_service(void)
 }
 
 /* The sale above would take 20 s: it ends with the service. Last: the service is gone then. */
-static void a_service_that_ends_takes_its_sale_along_and_the_page_says_so(void **state)
+TEST_THAT(a_service_that_ends_takes_its_sale_along_and_the_page_says_so)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
     assert_false(no_sale_runs(NULL));
     const struct process sale = child_of_service();
@@ -295,21 +284,4 @@ static void a_service_that_ends_takes_its_sale_along_and_the_page_says_so(void *
     assert_true(browser_await(
         browser, "/connecting/.test(document.getElementById('connection').textContent)",
         PAGE_WAIT_MS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0),
-        cmocka_unit_test(the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says),
-        cmocka_unit_test(the_chart_is_red_below_zero_only),
-        cmocka_unit_test(a_clash_is_shown_with_the_one_that_it_was_with),
-        cmocka_unit_test(a_lane_chosen_with_the_keyboard_plays_both_writes_and_shows_the_ledger),
-        cmocka_unit_test(the_language_can_be_switched_and_stays_in_the_address),
-        cmocka_unit_test(nothing_but_its_own_files_is_loaded),
-        cmocka_unit_test(a_packaged_library_comes_with_its_terms),
-        cmocka_unit_test(one_sale_at_a_time_and_none_that_is_malformed),
-        cmocka_unit_test(a_service_that_ends_takes_its_sale_along_and_the_page_says_so),
-    };
-    return cmocka_run_group_tests(tests, open_all, page_close);
 }

@@ -1,13 +1,10 @@
 /* The pages under axe-core, the accessibility checker, in the states a user sees them in: in two
  * languages, light and dark, on a projector and on a phone. */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 static char *axe; /* its source: the Makefile has put it into the build folder */
@@ -81,9 +78,10 @@ static size_t findings_in_all_looks(const char *what)
     return n;
 }
 
-static void a_planted_fault_is_found(void **state)
+GROUP_FIXTURE(open_all, close_all);
+
+TEST_THAT(a_planted_fault_is_found)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
     json_decref(browser_run(browser, axe));
     assert_int_equal(findings("as it is"), 0);
@@ -93,16 +91,14 @@ static void a_planted_fault_is_found(void **state)
     assert_int_equal(findings("planted"), 2);
 }
 
-static void the_page_of_sales_is_accessible_before_any_sale(void **state)
+TEST_THAT(the_page_of_sales_is_accessible_before_any_sale)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
     assert_int_equal(findings_in_all_looks("before"), 0);
 }
 
-static void a_lost_sale_and_its_details_are_accessible(void **state)
+TEST_THAT(a_lost_sale_and_its_details_are_accessible)
 {
-    (void)state;
     /* Lost for certain, however busy the machine is: the lock is deleted under its holder. */
     assert_true(page_go("/?a=redis-token&a_fence=off&b=redis-token&b_fence=on&fault=flush"
                         "&buyers=200&stock=100&countdown=0&lang=en"));
@@ -118,9 +114,8 @@ static void a_lost_sale_and_its_details_are_accessible(void **state)
     assert_int_equal(findings_in_all_looks("after a lost sale"), 0);
 }
 
-static void the_page_of_steps_is_accessible(void **state)
+TEST_THAT(the_page_of_steps_is_accessible)
 {
-    (void)state;
     assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     assert_int_equal(findings_in_all_looks("steps"), 0);
     assert_true(page_go("/web/steps.html?ex=locked&lang=en"));
@@ -128,9 +123,8 @@ static void the_page_of_steps_is_accessible(void **state)
     assert_int_equal(findings_in_all_looks("steps, a bet"), 0);
 }
 
-static void money_lost_step_by_step_is_told_accessibly(void **state)
+TEST_THAT(money_lost_step_by_step_is_told_accessibly)
 {
-    (void)state;
     assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     json_decref(browser_run(browser, "document.getElementById('help').open = true;"));
     for (int step = 0; step < 6; step++) { /* A and B in turn: both read before either writes */
@@ -147,9 +141,8 @@ static void money_lost_step_by_step_is_told_accessibly(void **state)
 }
 
 /* After the one above. */
-static void a_schedule_found_is_told_accessibly(void **state)
+TEST_THAT(a_schedule_found_is_told_accessibly)
 {
-    (void)state;
     page_click("#find");
     assert_true(browser_await(browser,
                               "document.getElementById('found').dataset.state === 'bad' && "
@@ -159,9 +152,8 @@ static void a_schedule_found_is_told_accessibly(void **state)
 }
 
 /* After a run the tiles get each state once, for their colours. */
-static void the_arena_is_accessible(void **state)
+TEST_THAT(the_arena_is_accessible)
 {
-    (void)state;
     assert_true(page_go("/web/arena.html?lang=en&buyers=40&stock=30"));
     assert_int_equal(findings_in_all_looks("arena, before"), 0);
     page_choose("#lang", "en");
@@ -172,18 +164,4 @@ static void the_arena_is_accessible(void **state)
                                      "(state, i) => { document.querySelectorAll('.tile')[i]"
                                      ".dataset.state = state; });"));
     assert_int_equal(findings_in_all_looks("arena, after"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_planted_fault_is_found),
-        cmocka_unit_test(the_page_of_sales_is_accessible_before_any_sale),
-        cmocka_unit_test(a_lost_sale_and_its_details_are_accessible),
-        cmocka_unit_test(the_page_of_steps_is_accessible),
-        cmocka_unit_test(money_lost_step_by_step_is_told_accessibly),
-        cmocka_unit_test(a_schedule_found_is_told_accessibly),
-        cmocka_unit_test(the_arena_is_accessible),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,12 +1,9 @@
 /* The arena on two instances: no fault, a paused holder, a page that is loaded again in mid-run,
  * and the page of sales beside it. */
 #include "arena_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -20,10 +17,11 @@ static struct browser *const browser = &page.browser;
     "document.documentElement.scrollWidth <= innerWidth && "                                       \
     "[...document.querySelectorAll('.tile')].every(tile => tile.scrollWidth <= tile.clientWidth)"
 
+GROUP_FIXTURE(page_open_serve, page_close);
+
 /* Two instances sell all the time, and neither mutex knows of the other. */
-static void without_a_fault_what_excludes_in_one_process_only_oversells(void **state)
+TEST_THAT(without_a_fault_what_excludes_in_one_process_only_oversells)
 {
-    (void)state;
     browser_size(browser, 1280, 900);
     assert_true(arena_run(ARENA_SERVE, "fault=none&buyers=90&stock=60"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
@@ -47,18 +45,16 @@ static void without_a_fault_what_excludes_in_one_process_only_oversells(void **s
 }
 
 /* From 299 answers on there is a p99 to tell. */
-static void a_sale_of_many_answers_shows_its_p99(void **state)
+TEST_THAT(a_sale_of_many_answers_shows_its_p99)
 {
-    (void)state;
     assert_true(arena_run(ARENA_SERVE, "fault=none&buyers=320&stock=60"));
     assert_true(browser_is(
         browser, "/\\d orders\\/s · p50 .+ · p99 [\\d.]+/.test(" TILE("none") ".textContent)"));
 }
 
 /* The holder sleeps beyond its lease, another one writes, and then it writes, too. */
-static void a_paused_holder_loses_an_update_unless_there_is_a_fence(void **state)
+TEST_THAT(a_paused_holder_loses_an_update_unless_there_is_a_fence)
 {
-    (void)state;
     assert_true(arena_run(ARENA_SERVE, "fault=pause&lease=3000&fence=on"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, TILE_IS("mutex", "bad")));
@@ -83,9 +79,8 @@ static void a_paused_holder_loses_an_update_unless_there_is_a_fence(void **state
     browser_size(browser, 1280, 900);
 }
 
-static void a_page_loaded_again_shows_the_run_to_its_end(void **state)
+TEST_THAT(a_page_loaded_again_shows_the_run_to_its_end)
 {
-    (void)state;
     assert_true(page_go("/web/arena.html?lang=en&buyers=300&stock=250"));
     page_click("#start");
     assert_true(browser_await(browser, TILE_IS("redis-token", "running"), PAGE_WAIT_MS));
@@ -103,15 +98,4 @@ static void a_page_loaded_again_shows_the_run_to_its_end(void **state)
     assert_true(arena_await_end());
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, NOTICES("has ended")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_fault_what_excludes_in_one_process_only_oversells),
-        cmocka_unit_test(a_sale_of_many_answers_shows_its_p99),
-        cmocka_unit_test(a_paused_holder_loses_an_update_unless_there_is_a_fence),
-        cmocka_unit_test(a_page_loaded_again_shows_the_run_to_its_end),
-    };
-    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

@@ -1,17 +1,15 @@
 /* The arena on two instances: the locks deleted, Redis frozen, an instance killed. */
 #include "arena_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
-static void a_deleted_lock_lets_two_in(void **state)
+GROUP_FIXTURE(page_open_serve, page_close);
+
+TEST_THAT(a_deleted_lock_lets_two_in)
 {
-    (void)state;
     assert_true(arena_run(ARENA_SERVE, "fault=flush&buyers=90&stock=60"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, TILE_TOLD("redis-setnx", "held.*deleted")));
@@ -22,9 +20,8 @@ static void a_deleted_lock_lets_two_in(void **state)
 }
 
 /* What asks it cannot serve, or serves later; what does not ask it is not struck. */
-static void a_frozen_redis_refuses(void **state)
+TEST_THAT(a_frozen_redis_refuses)
 {
-    (void)state;
     assert_true(arena_run(ARENA_SERVE, "fault=cut&buyers=300&stock=250"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, TILE_TOLD("redis-token", "frozen.*answers again")));
@@ -36,9 +33,8 @@ static void a_frozen_redis_refuses(void **state)
                                     "tile => /refused|stuck/.test(tile.dataset.state))"));
 }
 
-static void a_killed_holder_without_a_lease_leaves_a_lock_for_ever(void **state)
+TEST_THAT(a_killed_holder_without_a_lease_leaves_a_lock_for_ever)
 {
-    (void)state;
     assert_true(arena_run(ARENA_SERVE, "fault=kill&buyers=90&stock=60"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, TILE_TOLD("redis-setnx", "held.*kill -9.*got no lock")));
@@ -55,14 +51,4 @@ static void a_killed_holder_without_a_lease_leaves_a_lock_for_ever(void **state)
                                                          "getComputedStyle(" TILE(
                                                              "redis-token") ").backgroundColor"));
     assert_true(page_picture("arena-kill", 1280, 900));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_deleted_lock_lets_two_in),
-        cmocka_unit_test(a_frozen_redis_refuses),
-        cmocka_unit_test(a_killed_holder_without_a_lease_leaves_a_lock_for_ever),
-    };
-    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

@@ -2,22 +2,20 @@
  * that is gone; and its judge, on records that are made up. */
 #include "arena_rig.h"
 #include "sandbox_process.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
 #define NOTICES(words) "/" words "/.test(document.getElementById('notices').textContent)"
 
+GROUP_FIXTURE(page_open_demo, page_close);
+
 /* Each record differs from the first in what is named. */
-static void each_record_has_its_verdict(void **state)
+TEST_THAT(each_record_has_its_verdict)
 {
-    (void)state;
     assert_true(page_go("/web/arena.html?lang=en"));
     json_t *wrong = browser_run(
         browser,
@@ -70,9 +68,8 @@ static void each_record_has_its_verdict(void **state)
     json_decref(wrong);
 }
 
-static void a_link_that_cannot_be_honoured_says_what_it_does_instead(void **state)
+TEST_THAT(a_link_that_cannot_be_honoured_says_what_it_does_instead)
 {
-    (void)state;
     assert_true(
         page_go("/web/arena.html?fault=quake&lease=5&watchdog=yes&colour=red&stock=50&lang=en"));
     assert_true(
@@ -84,9 +81,8 @@ static void a_link_that_cannot_be_honoured_says_what_it_does_instead(void **stat
 }
 
 /* One process: mutex excludes all. */
-static void one_instance_is_told_and_its_mutex_loses_nothing(void **state)
+TEST_THAT(one_instance_is_told_and_its_mutex_loses_nothing)
 {
-    (void)state;
     assert_true(arena_run(ARENA_REDIS, "buyers=60&stock=40"));
     assert_true(browser_is(browser, NOTICES("no second instance")));
     assert_int_equal(arena_contradictions(ARENA_REDIS), 0);
@@ -95,9 +91,8 @@ static void one_instance_is_told_and_its_mutex_loses_nothing(void **state)
 }
 
 /* Last: the service is gone then. */
-static void a_service_that_is_gone_is_told_and_what_was_seen_stays(void **state)
+TEST_THAT(a_service_that_is_gone_is_told_and_what_was_seen_stays)
 {
-    (void)state;
     assert_true(page_go("/web/arena.html?lang=en&buyers=2000&stock=1000"));
     page_click("#start");
     assert_true(browser_await(
@@ -107,15 +102,4 @@ static void a_service_that_is_gone_is_told_and_what_was_seen_stays(void **state)
     assert_true(
         browser_is(browser, "/sold [1-9]\\d* of/.test(" TILE("redis-token") ".textContent)"));
     browser_errors(browser); /* says that it is gone */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_record_has_its_verdict),
-        cmocka_unit_test(a_link_that_cannot_be_honoured_says_what_it_does_instead),
-        cmocka_unit_test(one_instance_is_told_and_its_mutex_loses_nothing),
-        cmocka_unit_test(a_service_that_is_gone_is_told_and_what_was_seen_stays),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -1,11 +1,8 @@
 /* Sales on the live page of `make serve` during which the wire to Redis is cut. */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { RESTORED_MS = 40000 }; /* by itself it is whole again after 60 s */
 
@@ -13,11 +10,12 @@ static struct browser *const browser = &page.browser;
 
 #define CUT "document.querySelector('#strikes [data-fault=cut]')"
 
+GROUP_FIXTURE(page_open_serve, page_close);
+
 /* With the wire cut the watchdog cannot renew: the lease ends under the holder, and as soon as the
  * wire is whole, somebody else gets in. */
-static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
+TEST_THAT(a_wire_cut_under_a_holder_costs_a_sale_unless_fenced)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=2500&a_watchdog=on&a_fence=off&b=redis-token"
                         "&b_lease=2500&b_watchdog=on&b_fence=on&buyers=60&rate=30"
                         "&stock=30&countdown=0&lang=en&fault=cut"));
@@ -44,9 +42,8 @@ static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
 }
 
 /* 40 orders in 5 s. */
-static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(void **state)
+TEST_THAT(who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=2000&a_watchdog=on&a_fence=on&b=mutex"
                         "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
     page_click("#start");
@@ -68,13 +65,4 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
     assert_true(browser_await(browser, CUT ".disabled && " CUT ".textContent === 'cut Redis'",
                               PAGE_WAIT_MS));
     assert_int_equal(browser_errors(browser), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wire_cut_under_a_holder_costs_a_sale_unless_fenced),
-        cmocka_unit_test(who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole),
-    };
-    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

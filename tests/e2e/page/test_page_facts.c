@@ -3,13 +3,10 @@
  * must be said. */
 #include "facts_reader.h"
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PLAY_MS = 240000 };
 
@@ -111,72 +108,53 @@ static void play_all(const char *arguments, size_t least, const char *const *sho
 
 #define SHOWN(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void without_a_lock_what_is_said_is_so(void **state)
+GROUP_FIXTURE(page_open_lab, page_close);
+
+TEST_THAT(without_a_lock_what_is_said_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'none', fence: false, vanish: false, n: 2,"
              " points: ['read', 'checked', 'committed'] }",
              70, SHOWN("overwritten", "chained"));
 }
 
-static void of_the_last_piece_what_is_said_is_so(void **state)
+TEST_THAT(of_the_last_piece_what_is_said_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ITEM', guard: 'redis-token', fence: true, vanish: false, n: 2,"
              " points: ['read', 'committed'] }",
              6, SHOWN("soldOut", "waited"));
 }
 
-static void under_a_version_what_is_said_is_so(void **state)
+TEST_THAT(under_a_version_what_is_said_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'sql-version', fence: false, vanish: false, n: 2,"
              " points: ['read', 'committed'] }",
              6, SHOWN("readAgain", "chained"));
 }
 
-static void under_a_fence_what_is_said_of_a_lost_lock_is_so(void **state)
+TEST_THAT(under_a_fence_what_is_said_of_a_lost_lock_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'redis-token', fence: true, vanish: true, n: 2,"
              " points: ['checked', 'committed'] }",
              6, SHOWN("fenceRefused", "twoInside", "deleted", "waited", "chained"));
 }
 
-static void without_a_fence_what_is_said_of_a_lost_lock_is_so(void **state)
+TEST_THAT(without_a_fence_what_is_said_of_a_lost_lock_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'redis-set', fence: false, vanish: true, n: 2,"
              " points: ['checked', 'committed'] }",
              6, SHOWN("overwritten", "twoInside", "deleted"));
 }
 
-static void of_three_with_a_bare_del_what_is_said_is_so(void **state)
+TEST_THAT(of_three_with_a_bare_del_what_is_said_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'redis-set', fence: false, vanish: true, n: 3,"
              " points: ['checked'], moves: [...'A×BACBC'] }",
              1, SHOWN("deleted", "foreignRelease", "overwritten", "twoInside"));
 }
 
-static void of_three_with_identifiers_what_is_said_is_so(void **state)
+TEST_THAT(of_three_with_identifiers_what_is_said_is_so)
 {
-    (void)state;
     play_all("{ subject: 'ACCOUNT', guard: 'redis-token', fence: false, vanish: true, n: 3,"
              " points: ['checked'], moves: [...'A×BACBC'] }",
              1, SHOWN("keptOut", "twoInside", "waited"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_lock_what_is_said_is_so),
-        cmocka_unit_test(of_the_last_piece_what_is_said_is_so),
-        cmocka_unit_test(under_a_version_what_is_said_is_so),
-        cmocka_unit_test(under_a_fence_what_is_said_of_a_lost_lock_is_so),
-        cmocka_unit_test(without_a_fence_what_is_said_of_a_lost_lock_is_so),
-        cmocka_unit_test(of_three_with_a_bare_del_what_is_said_is_so),
-        cmocka_unit_test(of_three_with_identifiers_what_is_said_is_so),
-    };
-    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

@@ -1,11 +1,8 @@
 /* Sales on the live page in which something goes wrong on purpose. */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -40,25 +37,24 @@ static void struck_sale(const char *fault, const char *watchdog)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced(void **state)
+GROUP_FIXTURE(page_open_demo, page_close);
+
+TEST_THAT(a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced)
 {
-    (void)state;
     struck_sale("pause", "off");
     assert_true(page_told(0, "lease has [\\d,]+ ms left"));
     assert_true(page_picture("paused", 1280, 720));
 }
 
 /* The watchdog cannot help: what is gone cannot be renewed. */
-static void a_flushed_lock_costs_a_sale_unless_fenced(void **state)
+TEST_THAT(a_flushed_lock_costs_a_sale_unless_fenced)
 {
-    (void)state;
     struck_sale("flush", "on");
     assert_true(page_told(0, "deleted from the lock server"));
 }
 
-static void a_watched_lock_outlasts_its_holders_pause(void **state)
+TEST_THAT(a_watched_lock_outlasts_its_holders_pause)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=5000&a_watchdog=on&a_fence=off&b=none"
                         "&buyers=200&stock=100&countdown=0&lang=en&fault=pause"));
     page_click("#start");
@@ -68,14 +64,4 @@ static void a_watched_lock_outlasts_its_holders_pause(void **state)
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'bad'"));
     assert_int_equal(browser_errors(browser), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced),
-        cmocka_unit_test(a_flushed_lock_costs_a_sale_unless_fenced),
-        cmocka_unit_test(a_watched_lock_outlasts_its_holders_pause),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

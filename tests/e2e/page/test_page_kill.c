@@ -1,20 +1,18 @@
 /* The instance behind the live page of `make serve` is killed, and there again. */
 #include "page_rig.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
+GROUP_FIXTURE(page_open_serve, page_close);
+
 /* Killed from its own page, the instance is there again, with the lock in Redis and the pieces sold
  * in the store. */
-static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
+TEST_THAT(who_buys_after_a_kill_waits_for_the_dead_ones_lease)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(page_go("/?a=redis-token&a_lease=10000&a_watchdog=off&b=mutex&buyers=200"
                         "&stock=100&countdown=0&lang=en&fault=kill"));
@@ -43,9 +41,8 @@ static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
     "x(heir('.section')) > x(dead('.section')) + w(dead('.section')); })()"
 
 /* After the one above. */
-static void the_player_shows_the_kill_and_who_got_in_next(void **state)
+TEST_THAT(the_player_shows_the_kill_and_who_got_in_next)
 {
-    (void)state;
     json_decref(browser_run(browser, "document.querySelector('.pane .lane').dispatchEvent("
                                      "new MouseEvent('click'));"));
     assert_true(browser_await(browser,
@@ -66,9 +63,8 @@ static void the_player_shows_the_kill_and_who_got_in_next(void **state)
 }
 
 /* After the one above. The dead one's lane ends, its lock stands on, and then comes the heir. */
-static void the_dead_holders_lane_stays_and_is_saved(void **state)
+TEST_THAT(the_dead_holders_lane_stays_and_is_saved)
 {
-    (void)state;
     assert_true(browser_is(browser, DEAD_AND_HEIR));
     assert_true(page_picture("killed", 1280, 720));
     assert_true(page_open_saved());
@@ -82,9 +78,8 @@ static void the_dead_holders_lane_stays_and_is_saved(void **state)
     "(document.querySelectorAll('.pane')[" #pane                                                   \
     "].querySelector('.lane .orphan')?.width.baseVal.value ?? NaN)"
 
-static void a_lock_without_a_lease_is_seen_to_stand_on(void **state)
+TEST_THAT(a_lock_without_a_lease_is_seen_to_stand_on)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-setnx&b=none&buyers=200&stock=100&countdown=0&lang=en"
                         "&fault=kill"));
     page_click("#start");
@@ -125,9 +120,8 @@ static bool wire_is(void *cut)
 }
 
 /* Without Redis a new instance would never be ready. */
-static void a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one(void **state)
+TEST_THAT(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one)
 {
-    (void)state;
     assert_int_equal(ask("POST", "/v1/lab/wire", NULL, "{\"wished\":true}"), 201);
     assert_true(wait_until(wire_is, json_true(), PAGE_WAIT_MS));
     assert_int_equal(ask("POST", "/v1/lab/pauses", NULL,
@@ -136,16 +130,4 @@ static void a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whol
     assert_int_not_equal(ask("POST", "/v1/items/1/orders", "last", "{\"user_id\":\"u1\"}"), 201);
     assert_true(wait_until(wire_is, json_false(), PAGE_WAIT_MS));
     assert_int_equal(ask("POST", "/v1/items/1/orders", "first", "{\"user_id\":\"u1\"}"), 201);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_buys_after_a_kill_waits_for_the_dead_ones_lease),
-        cmocka_unit_test(the_player_shows_the_kill_and_who_got_in_next),
-        cmocka_unit_test(the_dead_holders_lane_stays_and_is_saved),
-        cmocka_unit_test(a_lock_without_a_lease_is_seen_to_stand_on),
-        cmocka_unit_test(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one),
-    };
-    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

@@ -1,12 +1,9 @@
 /* The levels of step mode in a real browser: moves are counted, taken back, and made otherwise from
  * an earlier one on; a loss is said when the ledger shows it. */
 #include "steps_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -31,9 +28,10 @@ static void assert_count(const char *words)
         fail_msg("the count does not say: %s", words);
 }
 
-static void the_fewest_moves_are_shown_and_reached(void **state)
+GROUP_FIXTURE(page_open_lab, page_close);
+
+TEST_THAT(the_fewest_moves_are_shown_and_reached)
 {
-    (void)state;
     GO("ex=lost-update&lang=en");
     assert_count("Moves: 0. The fewest that lose an update: 4.");
     MOVE("A", "decided");
@@ -51,9 +49,8 @@ static void the_fewest_moves_are_shown_and_reached(void **state)
 }
 
 /* After the one above. */
-static void a_move_is_taken_back_on_a_new_row_and_another_is_made(void **state)
+TEST_THAT(a_move_is_taken_back_on_a_new_row_and_another_is_made)
 {
-    (void)state;
     page_click("#back");
     assert_moves("A B A B A");
     STATE("B", "held");
@@ -72,9 +69,8 @@ static void a_move_is_taken_back_on_a_new_row_and_another_is_made(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_lease_that_ended_ends_again_when_a_move_is_taken_back(void **state)
+TEST_THAT(a_lease_that_ended_ends_again_when_a_move_is_taken_back)
 {
-    (void)state;
     GO("ex=paused-holder&lease=3000&lang=en");
     MOVE("A", "checked");
     WORLD("holder", "free");
@@ -89,9 +85,8 @@ static void a_lease_that_ended_ends_again_when_a_move_is_taken_back(void **state
     assert_count("Moves: 2.");
 }
 
-static void of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tried(void **state)
+TEST_THAT(of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tried)
 {
-    (void)state;
     GO("ex=locked&lang=en");
     assert_count("Moves: 0. Does any order lose an update at all?");
     MOVES("A", "decided", "committed", "accepted");
@@ -118,9 +113,8 @@ static void assert_bet(const char *words)
 }
 
 /* Before the first move, and on no other: the answer is known after it. */
-static void a_bet_is_made_before_the_first_move_and_judged_by_the_ledger(void **state)
+TEST_THAT(a_bet_is_made_before_the_first_move_and_judged_by_the_ledger)
 {
-    (void)state;
     GO("ex=paused-holder&lease=3000&lang=en"); /* another lease than the level's: nothing is known
                                                 */
     assert_true(browser_is(browser, "document.getElementById('bet').hidden"));
@@ -141,9 +135,8 @@ static void a_bet_is_made_before_the_first_move_and_judged_by_the_ledger(void **
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_bet_that_no_order_loses_is_won_once_all_is_answered(void **state)
+TEST_THAT(a_bet_that_no_order_loses_is_won_once_all_is_answered)
 {
-    (void)state;
     GO("ex=last-piece-locked&lang=en");
     page_click("#betAsk [data-do=no]");
     MOVES("A", "decided", "committed", "accepted");
@@ -170,9 +163,8 @@ static void mend_with(const char *guard, const char *fence, const char *words)
 }
 
 /* The sentence is that of the ledger: of a mend that is none, it says so. */
-static void moves_that_lost_are_played_again_against_a_mend(void **state)
+TEST_THAT(moves_that_lost_are_played_again_against_a_mend)
 {
-    (void)state;
     browser_errors(browser); /* refusals of the level before */
     GO("ex=lost-update&lang=en");
     assert_true(browser_is(browser, "document.getElementById('mend').hidden"));
@@ -190,9 +182,8 @@ static void moves_that_lost_are_played_again_against_a_mend(void **state)
 }
 
 /* A's lease ends again, and A's late write meets the fence. */
-static void a_fence_mends_the_write_after_the_lease(void **state)
+TEST_THAT(a_fence_mends_the_write_after_the_lease)
 {
-    (void)state;
     GO("ex=paused-holder&lease=3000&lang=en");
     MOVE("A", "checked");
     WORLD("holder", "free");
@@ -208,19 +199,4 @@ static void a_fence_mends_the_write_after_the_lease(void **state)
     assert_true(page_picture("mended-phone", 390, 844));
     browser_dark(browser, false);
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fewest_moves_are_shown_and_reached),
-        cmocka_unit_test(a_move_is_taken_back_on_a_new_row_and_another_is_made),
-        cmocka_unit_test(a_lease_that_ended_ends_again_when_a_move_is_taken_back),
-        cmocka_unit_test(of_the_level_that_nobody_wins_the_page_says_how_many_orders_were_tried),
-        cmocka_unit_test(a_bet_is_made_before_the_first_move_and_judged_by_the_ledger),
-        cmocka_unit_test(a_bet_that_no_order_loses_is_won_once_all_is_answered),
-        cmocka_unit_test(moves_that_lost_are_played_again_against_a_mend),
-        cmocka_unit_test(a_fence_mends_the_write_after_the_lease),
-    };
-    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

@@ -1,13 +1,10 @@
 /* The player on the live page: a request of a sale and the one that it contradicts, step by step.
  */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -56,10 +53,11 @@ static void plant(const char *body)
     assert_nothing(browser_run(browser, script));
 }
 
+GROUP_FIXTURE(page_open_demo, page_close);
+
 /* Reads and writes are noted by threads of their own: the value that was read tells the order. */
-static void each_read_is_drawn_with_the_value_that_it_found(void **state)
+TEST_THAT(each_read_is_drawn_with_the_value_that_it_found)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
     /* the read is noted after the write that it did not see */
     plant("return record('none', ['a', 'b'], [[0, 'a', 'submitted'], [5, 'b', 'read', 100],"
@@ -81,9 +79,8 @@ static void each_read_is_drawn_with_the_value_that_it_found(void **state)
 }
 
 /* A release is noted after it took effect; who is still inside is no such case. */
-static void two_are_drawn_inside_only_if_they_were(void **state)
+TEST_THAT(two_are_drawn_inside_only_if_they_were)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
 #define TWO(released, committed)                                                                   \
     "record('lock', ['a', 'b'], [[0, 'a', 'acquired'], [10, 'a', 'read', 9], [" committed          \
@@ -100,9 +97,8 @@ static void two_are_drawn_inside_only_if_they_were(void **state)
 
 /* Under a bare DEL. A grant between a release and the note that it has arrived: it had. After the
  * end of the lease it had not, and takes the lock of another. */
-static void a_release_frees_the_lock_of_its_holder_or_of_whoever_has_it_then(void **state)
+TEST_THAT(a_release_frees_the_lock_of_its_holder_or_of_whoever_has_it_then)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
 #define BARE(granted_us)                                                                           \
     "const one = { clients: ['A', 'B'], lock: true, owner: false, lease_ms: 1, initial: 1, "       \
@@ -220,9 +216,8 @@ static bool shows_an_overwritten_change(void)
     return false;
 }
 
-static void every_request_of_a_sale_plays_there_and_back(void **state)
+TEST_THAT(every_request_of_a_sale_plays_there_and_back)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(page_go("/?a=none&b=redis-token&buyers=400&stock=200&countdown=0&lang=en"));
     page_click("#start");
@@ -234,9 +229,8 @@ static void every_request_of_a_sale_plays_there_and_back(void **state)
 }
 
 /* After the one above. */
-static void each_step_has_an_address_as_long_as_the_page_has_the_events(void **state)
+TEST_THAT(each_step_has_an_address_as_long_as_the_page_has_the_events)
 {
-    (void)state;
 #define AT                                                                                         \
     "[...document.querySelectorAll('#detail .trace li')].findIndex((line) => "                     \
     "line.classList.contains('now'))"
@@ -262,9 +256,8 @@ static void each_step_has_an_address_as_long_as_the_page_has_the_events(void **s
 }
 
 /* The same pair of holders without a fence and under one. */
-static void a_struck_pair_plays_its_lost_lock_and_its_late_write(void **state)
+TEST_THAT(a_struck_pair_plays_its_lost_lock_and_its_late_write)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=3000&a_watchdog=on&a_fence=off&b=redis-token"
                         "&b_lease=3000&b_watchdog=on&b_fence=on&buyers=400&stock=100&countdown=0"
                         "&lang=en&fault=flush"));
@@ -289,17 +282,4 @@ static void a_struck_pair_plays_its_lost_lock_and_its_late_write(void **state)
     browser_dark(browser, false);
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     assert_int_equal(browser_errors(browser), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_read_is_drawn_with_the_value_that_it_found),
-        cmocka_unit_test(two_are_drawn_inside_only_if_they_were),
-        cmocka_unit_test(a_release_frees_the_lock_of_its_holder_or_of_whoever_has_it_then),
-        cmocka_unit_test(every_request_of_a_sale_plays_there_and_back),
-        cmocka_unit_test(each_step_has_an_address_as_long_as_the_page_has_the_events),
-        cmocka_unit_test(a_struck_pair_plays_its_lost_lock_and_its_late_write),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

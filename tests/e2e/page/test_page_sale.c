@@ -1,13 +1,10 @@
 /* The sales of the live page in a real browser: their terms, the countdown. */
 #include "page_rig.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -18,9 +15,10 @@ static int64_t sales_started(void)
     return client_number(page.shop.service->port, "/v1/demo/sales", "id");
 }
 
-static void a_countdown_is_told_and_can_be_called_off(void **state)
+GROUP_FIXTURE(page_open_demo, page_close);
+
+TEST_THAT(a_countdown_is_told_and_can_be_called_off)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(page_go("/?a=none&b=redis-token&buyers=50&stock=5&countdown=10&lang=en"));
     json_decref(browser_run(browser, "document.getElementById('start').focus();"));
@@ -40,9 +38,8 @@ static void a_countdown_is_told_and_can_be_called_off(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void **state)
+TEST_THAT(each_of_two_sales_has_terms_of_its_own_which_are_in_the_address)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=4321&a_watchdog=off&a_fence=off&a_lanes=on"
                         "&b=redis-token&b_lease=5000&b_watchdog=on&b_fence=on&b_lanes=off"
                         "&buyers=100&stock=10&countdown=0&lang=en"));
@@ -72,9 +69,8 @@ static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void
 }
 
 /* A mutex has no lease, and a lock without tokens no fence. */
-static void what_a_guard_has_not_cannot_be_chosen(void **state)
+TEST_THAT(what_a_guard_has_not_cannot_be_chosen)
 {
-    (void)state;
     assert_true(page_go("/?a=mutex&b=redis-set&lang=en"));
 #define DISABLED(name) "document.querySelector('[name=" name "]').disabled"
     assert_true(
@@ -92,9 +88,8 @@ static void what_a_guard_has_not_cannot_be_chosen(void **state)
     "'h2, .settings, .verdict, .left, dd, .chart text, .chart path, .lane text')].map("            \
     "e => e.getAttribute('d') ?? e.textContent).join('|')).join('\\n')"
 
-static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **state)
+TEST_THAT(a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     assert_true(page_go("/?a=none&b=redis-token&buyers=2000&stock=1000&countdown=0&b_lease=4321"
                         "&lang=en"));
@@ -133,15 +128,4 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
     assert_int_equal(browser_errors(browser), 0);
     json_decref(same);
     json_decref(figures);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_countdown_is_told_and_can_be_called_off),
-        cmocka_unit_test(each_of_two_sales_has_terms_of_its_own_which_are_in_the_address),
-        cmocka_unit_test(what_a_guard_has_not_cannot_be_chosen),
-        cmocka_unit_test(a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -2,12 +2,9 @@
  * requests tried by the page itself. All of it twice: with one service that has the store alone,
  * and with the one that `loadgen serve` starts, whose store another instance shares. */
 #include "steps_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { SEARCH_MS = 120000 };
 
@@ -16,9 +13,11 @@ static struct browser *const browser = &page.browser;
 /* -- the last piece ------------------------------------------------------------------------------
  */
 
-static void without_a_lock_two_buy_the_last_piece(void **state)
+TEST_GROUP("alone", page_open_lab, page_close);
+TEST_GROUP("loadgen serve", page_open_serve, page_close);
+
+TEST_THAT(without_a_lock_two_buy_the_last_piece)
 {
-    (void)state;
     GO("ex=last-piece&lang=en");
     MOVE("A", "decided");
     MOVE("B", "decided");
@@ -33,9 +32,8 @@ static void without_a_lock_two_buy_the_last_piece(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **state)
+TEST_THAT(under_a_lock_the_second_finds_it_sold_and_cannot_try_again)
 {
-    (void)state;
     GO("ex=last-piece-locked&lang=en");
     MOVE("A", "decided");
     WORLD("holder", "A");
@@ -74,9 +72,8 @@ static void find(const char *query, bool may_vanish, const char *state)
     assert_true(browser_is(browser, ended));
 }
 
-static void the_page_finds_a_schedule_that_loses_money(void **state)
+TEST_THAT(the_page_finds_a_schedule_that_loses_money)
 {
-    (void)state;
     find("ex=lost-update&lang=en", false, "bad");
     assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
                                     "'instead of 500')"));
@@ -92,9 +89,8 @@ static void the_page_finds_a_schedule_that_loses_money(void **state)
 }
 
 /* After the one above. */
-static void the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays(void **state)
+TEST_THAT(the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays)
 {
-    (void)state;
     assert_true(
         browser_await(browser, "document.querySelector('#replay .stage') !== null", PAGE_WAIT_MS));
     assert_true(browser_is(browser,
@@ -122,9 +118,8 @@ static void the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays(v
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
+TEST_THAT(the_page_tries_all_orders_under_a_lock_and_none_loses)
 {
-    (void)state;
     find("ex=locked&lang=en", false, "good");
     /* one after the other, and the other one asks before, or at one of three points of the first */
     assert_true(browser_is(browser, "/all 6 orders.* 4 times/.test("
@@ -132,46 +127,26 @@ static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void the_page_finds_a_schedule_that_oversells(void **state)
+TEST_THAT(the_page_finds_a_schedule_that_oversells)
 {
-    (void)state;
     find("ex=last-piece&lang=en", false, "bad");
     assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
                                     "'oversells by 1: 0 left instead of −1')"));
     browser_errors(browser); /* says that some of them were refused */
 }
 
-static void the_page_tries_all_orders_for_the_last_piece_under_a_lock(void **state)
+TEST_THAT(the_page_tries_all_orders_for_the_last_piece_under_a_lock)
 {
-    (void)state;
     find("ex=last-piece-locked&lang=en", false, "good");
     assert_true(browser_is(browser, "/all 6 orders.*none oversells.* 4 times/.test("
                                     "document.getElementById('found').textContent)"));
     browser_errors(browser); /* says that the second was refused each time */
 }
 
-static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
+TEST_THAT(a_lock_that_vanishes_loses_money_without_a_fence)
 {
-    (void)state;
     find("ex=locked&fence=off&lang=en", true, "bad");
     assert_true(browser_is(browser, "[...document.querySelectorAll('#schedule li')].some("
                                     "line => /is deleted/.test(line.textContent))"));
     assert_int_equal(browser_errors(browser), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_lock_two_buy_the_last_piece),
-        cmocka_unit_test(under_a_lock_the_second_finds_it_sold_and_cannot_try_again),
-        cmocka_unit_test(the_page_finds_a_schedule_that_loses_money),
-        cmocka_unit_test(the_schedule_is_drawn_in_the_tree_of_all_that_were_tried_and_plays),
-        cmocka_unit_test(the_page_tries_all_orders_under_a_lock_and_none_loses),
-        cmocka_unit_test(the_page_finds_a_schedule_that_oversells),
-        cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
-        cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
-    };
-    const int failed = cmocka_run_group_tests_name("alone", tests, page_open_lab, page_close);
-    return failed +
-           cmocka_run_group_tests_name("loadgen serve", tests, page_open_serve, page_close);
 }

@@ -1,14 +1,11 @@
 /* The solutions of the lesson (loadgen/museum/web/teach.json) are played on the live page, move by
  * move: each must end as the lesson says. */
 #include "steps_rig.h"
+#include "tests.h"
 #include "web_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 static json_t *teach, *exercises;
@@ -64,11 +61,10 @@ static bool is_lesson_told(const char *id)
     return is_told;
 }
 
-static void each_solution_ends_as_the_lesson_says(void **state)
+TEST_THAT(each_solution_ends_as_the_lesson_says)
 {
     size_t i, k;
     json_t *exercise, *move;
-    (void)state;
     json_array_foreach(exercises, i, exercise)
     {
         char query[100];
@@ -100,10 +96,4 @@ static int close_lesson(void **state)
     return page_close(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_solution_ends_as_the_lesson_says),
-    };
-    return cmocka_run_group_tests(tests, open_lesson, close_lesson);
-}
+GROUP_FIXTURE(open_lesson, close_lesson);

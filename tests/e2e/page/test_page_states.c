@@ -3,13 +3,10 @@
 #include "page_rig.h"
 #include "process.h"
 #include "sandbox_process.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -28,9 +25,10 @@ static void awaits(const char *expression)
     fail_msg("not so: %s", expression);
 }
 
-static void a_link_that_cannot_be_honoured_says_what_it_does_instead(void **state)
+GROUP_FIXTURE(page_open_demo, page_close);
+
+TEST_THAT(a_link_that_cannot_be_honoured_says_what_it_does_instead)
 {
-    (void)state;
     assert_true(page_go("/?a=mutex&b=zk-sequential&buyers=100000&fault=earthquake&color=red"
                         "&b_fence=yes&lang=en"));
     awaits(NOTICES("b=zk-sequential: its server does not answer here; redis-token instead"));
@@ -49,9 +47,8 @@ static void a_link_that_cannot_be_honoured_says_what_it_does_instead(void **stat
     browser_size(browser, 1280, 720);
 }
 
-static void so_does_a_link_to_steps(void **state)
+TEST_THAT(so_does_a_link_to_steps)
 {
-    (void)state;
     assert_true(page_go("/web/steps.html?ex=nothing&guard=zk-sequential&lease=-1&lang=en"));
     awaits(NOTICES("ex=nothing: must be one of lost-update, "));
     awaits(NOTICES("guard=zk-sequential: its server does not answer here; none instead"));
@@ -60,9 +57,8 @@ static void so_does_a_link_to_steps(void **state)
     assert_true(browser_is(browser, NOTICES("^$")));
 }
 
-static void a_sale_of_another_page_is_shown_and_said_not_to_be_its_own(void **state)
+TEST_THAT(a_sale_of_another_page_is_shown_and_said_not_to_be_its_own)
 {
-    (void)state;
     struct client client = {.port = page.shop.service->port, .fd = -1};
     struct reply reply;
     assert_true(page_go(SLOW));
@@ -80,9 +76,8 @@ static void a_sale_of_another_page_is_shown_and_said_not_to_be_its_own(void **st
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void a_page_loaded_again_in_mid_sale_goes_on_showing_it(void **state)
+TEST_THAT(a_page_loaded_again_in_mid_sale_goes_on_showing_it)
 {
-    (void)state;
     assert_true(page_go("/?a=mutex&b=none&buyers=200&rate=8&stock=200&countdown=0&lang=en"));
     page_click("#start");
     awaits(SOLD " > 2");
@@ -94,9 +89,8 @@ static void a_page_loaded_again_in_mid_sale_goes_on_showing_it(void **state)
 }
 
 /* Redis stands still while a sale runs, and goes on. */
-static void a_lock_server_that_does_not_answer_is_named(void **state)
+TEST_THAT(a_lock_server_that_does_not_answer_is_named)
 {
-    (void)state;
     assert_true(page_go(SLOW));
     page_click("#start");
     awaits(SOLD " > 2");
@@ -112,9 +106,8 @@ static void a_lock_server_that_does_not_answer_is_named(void **state)
 }
 
 /* Last: the service is gone then. The sale above still runs. */
-static void a_service_that_is_gone_is_named_and_what_was_seen_stays(void **state)
+TEST_THAT(a_service_that_is_gone_is_named_and_what_was_seen_stays)
 {
-    (void)state;
     awaits(SOLD " > 3");
     assert_int_equal(sandbox_signal(page.shop.service, SIGTERM), 0);
     awaits(NOTICES("The service does not answer"));
@@ -123,17 +116,4 @@ static void a_service_that_is_gone_is_named_and_what_was_seen_stays(void **state
         "/broken off: \\d+ of 900 sold/.test(" PANE(0) ".querySelector('.verdict').textContent)");
     assert_true(page_picture("gone", 1280, 720));
     browser_errors(browser); /* says that it is gone */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_link_that_cannot_be_honoured_says_what_it_does_instead),
-        cmocka_unit_test(so_does_a_link_to_steps),
-        cmocka_unit_test(a_sale_of_another_page_is_shown_and_said_not_to_be_its_own),
-        cmocka_unit_test(a_page_loaded_again_in_mid_sale_goes_on_showing_it),
-        cmocka_unit_test(a_lock_server_that_does_not_answer_is_named),
-        cmocka_unit_test(a_service_that_is_gone_is_named_and_what_was_seen_stays),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -1,18 +1,16 @@
 /* Step mode of the live page in a real browser: requests moved by hand, with keys, on real servers.
  */
 #include "steps_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
-static void without_a_lock_the_learner_makes_700_of_1000(void **state)
+GROUP_FIXTURE(page_open_lab, page_close);
+
+TEST_THAT(without_a_lock_the_learner_makes_700_of_1000)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     GO("ex=lost-update&lang=en");
     MOVE("A", "decided");
@@ -32,9 +30,8 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
 }
 
 /* After the one above. */
-static void what_happened_fits_on_projector_and_phone_in_light_and_dark(void **state)
+TEST_THAT(what_happened_fits_on_projector_and_phone_in_light_and_dark)
 {
-    (void)state;
     assert_true(page_picture("steps-wide", 1280, 720));
     assert_true(page_picture("steps-full-hd", 1920, 1080));
     browser_dark(browser, true);
@@ -45,9 +42,8 @@ static void what_happened_fits_on_projector_and_phone_in_light_and_dark(void **s
     browser_size(browser, 1280, 720);
 }
 
-static void under_a_lock_b_waits_and_500_are_left(void **state)
+TEST_THAT(under_a_lock_b_waits_and_500_are_left)
 {
-    (void)state;
     GO("ex=locked&lang=en");
     MOVE("A", "decided");
     WORLD("holder", "A");
@@ -75,9 +71,8 @@ static void pause_a_and_let_b_read(void)
     MOVE("A", "accepted");
 }
 
-static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **state)
+TEST_THAT(a_holder_paused_past_its_lease_loses_money_without_a_fence)
 {
-    (void)state;
     GO("ex=paused-holder&lease=4000&lang=en");
     pause_a_and_let_b_read();
     MOVES("B", "committed", "accepted");
@@ -87,9 +82,8 @@ static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **st
     VERDICT("bad", "A\\'s lease of 4,000 ms had ended");
 }
 
-static void with_a_fence_b_has_to_read_again(void **state)
+TEST_THAT(with_a_fence_b_has_to_read_again)
 {
-    (void)state;
     GO("ex=paused-holder-fence&lease=4000&lang=en");
     pause_a_and_let_b_read();
     WORLD("value", "800");
@@ -107,9 +101,8 @@ static void with_a_fence_b_has_to_read_again(void **state)
 }
 
 /* The lesson of the fence: the newer holder writes, and the older one is refused. */
-static void with_a_fence_the_late_holder_is_refused(void **state)
+TEST_THAT(with_a_fence_the_late_holder_is_refused)
 {
-    (void)state;
     GO("ex=paused-holder-fence&lease=4000&lang=en");
     MOVE("A", "checked");
     WORLD("holder", "free");
@@ -124,9 +117,8 @@ static void with_a_fence_the_late_holder_is_refused(void **state)
     browser_errors(browser); /* says that A was refused */
 }
 
-static void a_bare_del_lets_c_in_beside_b(void **state)
+TEST_THAT(a_bare_del_lets_c_in_beside_b)
 {
-    (void)state;
     GO("ex=wrong-delete&lease=4000&lang=en");
     MOVE("A", "decided");
     WORLD("holder", "free");
@@ -145,9 +137,8 @@ static void a_bare_del_lets_c_in_beside_b(void **state)
     browser_errors(browser); /* says that A was refused */
 }
 
-static void settings_and_language_stand_in_the_address(void **state)
+TEST_THAT(settings_and_language_stand_in_the_address)
 {
-    (void)state;
     GO("ex=wrong-delete&guard=redis-fair&lease=7000&fence=on&lang=en");
     assert_true(browser_is(browser, "document.querySelectorAll('.actor').length === 3 && "
                                     "document.querySelector('[name=guard]').value === "
@@ -171,9 +162,8 @@ static void settings_and_language_stand_in_the_address(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static void without_lab_the_page_says_so(void **state)
+TEST_THAT(without_lab_the_page_says_so)
 {
-    (void)state;
     char db[SANDBOX_TEXT_MAX + 32], url[SANDBOX_TEXT_MAX + 32];
     snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(page.shop.sandbox));
     struct sandbox_server *plain =
@@ -188,20 +178,4 @@ static void without_lab_the_page_says_so(void **state)
                               PAGE_WAIT_MS));
     assert_int_equal(browser_errors(browser), 0);
     assert_true(shop_stop(plain));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_lock_the_learner_makes_700_of_1000),
-        cmocka_unit_test(what_happened_fits_on_projector_and_phone_in_light_and_dark),
-        cmocka_unit_test(under_a_lock_b_waits_and_500_are_left),
-        cmocka_unit_test(a_holder_paused_past_its_lease_loses_money_without_a_fence),
-        cmocka_unit_test(with_a_fence_b_has_to_read_again),
-        cmocka_unit_test(with_a_fence_the_late_holder_is_refused),
-        cmocka_unit_test(a_bare_del_lets_c_in_beside_b),
-        cmocka_unit_test(settings_and_language_stand_in_the_address),
-        cmocka_unit_test(without_lab_the_page_says_so),
-    };
-    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

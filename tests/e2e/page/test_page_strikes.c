@@ -1,11 +1,8 @@
 /* Sales on the live page that are struck while they run: by a button, or as the address says. */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -13,10 +10,11 @@ static struct browser *const browser = &page.browser;
 #define NONE_TO_PRESS                                                                              \
     "[...document.querySelectorAll('#strikes button')].every(button => button.disabled)"
 
+GROUP_FIXTURE(page_open_demo, page_close);
+
 /* 40 orders in 13 s: time enough for the press of a button, also on a busy machine. */
-static void a_button_strikes_the_sale_that_runs(void **state)
+TEST_THAT(a_button_strikes_the_sale_that_runs)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
                         "&buyers=40&rate=3&stock=40&countdown=0&lang=en"));
     assert_true(browser_is(browser, NONE_TO_PRESS));
@@ -34,9 +32,8 @@ static void a_button_strikes_the_sale_that_runs(void **state)
 }
 
 /* Pieces are sold before it strikes: who is held has not read the stock as it was at first. */
-static void a_fault_strikes_when_the_address_says(void **state)
+TEST_THAT(a_fault_strikes_when_the_address_says)
 {
-    (void)state;
     assert_true(page_go("/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=60&rate=20"
                         "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
     page_click("#start");
@@ -47,13 +44,4 @@ static void a_fault_strikes_when_the_address_says(void **state)
                                "parseInt(" PANE(0) ".querySelector('.lane.marked text')"
                                                    ".textContent.replace(/[^\\d]*/, ''))") < 100);
     assert_int_equal(browser_errors(browser), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_button_strikes_the_sale_that_runs),
-        cmocka_unit_test(a_fault_strikes_when_the_address_says),
-    };
-    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -2,13 +2,9 @@
 #include "browser.h"
 #include "callers.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { WAIT_MS = 60000 };
 
@@ -32,9 +28,10 @@ static int close_all(void **state)
     return clean ? 0 : -1;
 }
 
-static void a_page_without_a_token_says_so(void **state)
+GROUP_FIXTURE(open_all, close_all);
+
+TEST_THAT(a_page_without_a_token_says_so)
 {
-    (void)state;
     static const char *const pages[] = {"/", "/web/steps.html"};
     for (size_t i = 0; i < 2; i++) {
         char url[CALLERS_TEXT];
@@ -44,10 +41,4 @@ static void a_page_without_a_token_says_so(void **state)
             &browser, "/wants a token/.test(document.getElementById('message').textContent)",
             WAIT_MS));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_page_without_a_token_says_so)};
-    return cmocka_run_group_tests(tests, open_all, close_all);
 }

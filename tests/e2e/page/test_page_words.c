@@ -1,12 +1,9 @@
 /* The words of the pages: both languages have the same ones, with the same values in them, and the
  * Chinese ones have no English left. */
 #include "page_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static struct browser *const browser = &page.browser;
 
@@ -39,18 +36,18 @@ static size_t findings(const char *body)
     return n;
 }
 
-static void both_languages_have_the_same_words(void **state)
+GROUP_FIXTURE(page_open_lab, page_close);
+
+TEST_THAT(both_languages_have_the_same_words)
 {
-    (void)state;
     assert_true(page_go("/?lang=en"));
     assert_int_equal(findings("if (!en || !zh) return `en: ${en}, zh: ${zh}`;"), 0);
     assert_true(browser_is(browser, "import('/web/words_en.js').then(({ words }) =>"
                                     " Object.keys(words.page).length > 60)"));
 }
 
-static void a_word_has_the_same_values_in_both_languages(void **state)
+TEST_THAT(a_word_has_the_same_values_in_both_languages)
 {
-    (void)state;
     assert_int_equal(
         findings("const values = word => [...new Set(word.match(/\\{\\w+\\}/g))].sort().join();"
                  "if (values(en) !== values(zh)) return `${values(en)} and ${values(zh)}`;"),
@@ -59,9 +56,8 @@ static void a_word_has_the_same_values_in_both_languages(void **state)
 
 /* Names of things are the same in every language: of programs, commands and options, of the two
  * requests, of units. */
-static void chinese_has_no_english_left(void **state)
+TEST_THAT(chinese_has_no_english_left)
 {
-    (void)state;
     assert_int_equal(
         findings(
             "const names = "
@@ -75,9 +71,8 @@ static void chinese_has_no_english_left(void **state)
 }
 
 /* The settings of a sale stand in one row on a wide screen, whatever the language. */
-static void the_settings_of_a_sale_do_not_wrap(void **state)
+TEST_THAT(the_settings_of_a_sale_do_not_wrap)
 {
-    (void)state;
     browser_size(browser, 1280, 720);
     for (int i = 0; i < 2; i++) {
         assert_true(page_go(i == 0 ? "/?lang=en" : "/?lang=zh"));
@@ -86,15 +81,4 @@ static void the_settings_of_a_sale_do_not_wrap(void **state)
                      "[...side.querySelectorAll('label')].map((label) => Math.round("
                      "label.getBoundingClientRect().bottom))).size === 1)"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_languages_have_the_same_words),
-        cmocka_unit_test(a_word_has_the_same_values_in_both_languages),
-        cmocka_unit_test(chinese_has_no_english_left),
-        cmocka_unit_test(the_settings_of_a_sale_do_not_wrap),
-    };
-    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

@@ -2,11 +2,8 @@
 #include "holder.h"
 #include "lock_claims.h"
 #include "lock_duties.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

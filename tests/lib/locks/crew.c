@@ -1,12 +1,10 @@
 #include "crew.h"
+#include "tests.h"
 
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 struct crew crew;
 

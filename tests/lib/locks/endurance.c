@@ -1,11 +1,8 @@
 #include "endurance.h"
 #include "lock_series.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 enum { GUARDS_MAX = 16, KEY_MAX = 32 };

@@ -4,11 +4,7 @@
 #include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 enum {
     CONTEST_MS = 200,

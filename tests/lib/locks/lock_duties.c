@@ -6,11 +6,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -2,11 +2,8 @@
 #include "lock_claims.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,11 +2,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "program.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,16 +1,13 @@
 #include "business.h"
 #include "service_rig.h"
+#include "tests.h"
 
 #include <jansson.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef void point_function(struct op *op, enum op_point point);
 static _Atomic(point_function *) at_point_now; /* NULL: no operation is held */

@@ -1,10 +1,8 @@
 #include "together.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 struct op ops[ORDERS], holders[FIRST];
 

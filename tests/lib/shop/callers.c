@@ -1,17 +1,13 @@
 #include "callers.h"
 #include "program.h"
 #include "shop.h"
+#include "tests.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { ANSWER_MS = 60000 };
 

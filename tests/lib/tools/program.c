@@ -1,10 +1,7 @@
 #include "program.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

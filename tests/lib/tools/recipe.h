@@ -2,14 +2,11 @@
 #ifndef RECIPE_H
 #define RECIPE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* Fails the test unless the recipe works as pasted. */
 static inline void follow(const char *readme, const char *title)

@@ -3,11 +3,8 @@
 #include "program.h"
 #include "redis.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -2,11 +2,8 @@
 #include "shop_client.h"
 #include "process.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

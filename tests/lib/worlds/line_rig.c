@@ -1,10 +1,6 @@
 #include "line_rig.h"
 #include "process.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 struct line_rig line;
 

@@ -2,11 +2,8 @@
 #include "outage_way.h"
 #include "lock_claims.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdatomic.h>
 #include <stdio.h>
 

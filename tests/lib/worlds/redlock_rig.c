@@ -1,10 +1,7 @@
 #include "redlock_rig.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 
 lk_client *redlock_client, *redlock_other;

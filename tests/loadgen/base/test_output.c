@@ -1,11 +1,8 @@
 /* Files that a command line names. */
 #include "output.h"
 #include "sandbox.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,9 +21,10 @@ static int close_folder(void **state)
     return 0;
 }
 
-static void missing_folders_are_made(void **state)
+GROUP_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(missing_folders_are_made)
 {
-    (void)state;
     char path[SANDBOX_TEXT_MAX + 32], text[8] = "";
     snprintf(path, sizeof path, "%s/a/b/c.txt", sandbox_dir(sandbox));
     FILE *out = output_open("test", path);
@@ -40,9 +38,8 @@ static void missing_folders_are_made(void **state)
     assert_string_equal(text, "text");
 }
 
-static void what_cannot_be_written_is_told(void **state)
+TEST_THAT(what_cannot_be_written_is_told)
 {
-    (void)state;
     assert_null(output_open("test", sandbox_dir(sandbox))); /* a folder */
     FILE *full = output_open("test", "/dev/full");
     assert_non_null(full);
@@ -50,9 +47,8 @@ static void what_cannot_be_written_is_told(void **state)
     assert_int_equal(output_close("test", "/dev/full", full), -1);
 }
 
-static void files_are_looked_at_before_the_work_and_left_as_they_are(void **state)
+TEST_THAT(files_are_looked_at_before_the_work_and_left_as_they_are)
 {
-    (void)state;
     char there[SANDBOX_TEXT_MAX + 32], new[SANDBOX_TEXT_MAX + 32], text[8] = "";
     snprintf(there, sizeof there, "%s/there.txt", sandbox_dir(sandbox));
     snprintf(new, sizeof new, "%s/sub/new.txt", sandbox_dir(sandbox));
@@ -71,9 +67,8 @@ static void files_are_looked_at_before_the_work_and_left_as_they_are(void **stat
     assert_int_equal(output_check_files("test", bad, 2), -1);
 }
 
-static void json_is_written_whole_or_told(void **state)
+TEST_THAT(json_is_written_whole_or_told)
 {
-    (void)state;
     char path[SANDBOX_TEXT_MAX + 32];
     snprintf(path, sizeof path, "%s/json/of.json", sandbox_dir(sandbox));
     assert_int_equal(output_json("test", path, json_pack("{s:f}", "rate", 0.1)), 0);
@@ -85,23 +80,10 @@ static void json_is_written_whole_or_told(void **state)
     assert_int_equal(output_json("test", path, NULL), -1); /* no memory */
 }
 
-static void dash_is_stdout_and_stays_open(void **state)
+TEST_THAT(dash_is_stdout_and_stays_open)
 {
-    (void)state;
     FILE *out = output_open("test", "-");
     assert_ptr_equal(out, stdout);
     assert_int_equal(output_close("test", "-", out), 0);
     assert_true(printf("\n") == 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_folders_are_made),
-        cmocka_unit_test(what_cannot_be_written_is_told),
-        cmocka_unit_test(files_are_looked_at_before_the_work_and_left_as_they_are),
-        cmocka_unit_test(json_is_written_whole_or_told),
-        cmocka_unit_test(dash_is_stdout_and_stays_open),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -1,16 +1,12 @@
 /* Numbers and text for people. */
 #include "text.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
-static void numbers_read_well(void **state)
+TEST_THAT(numbers_read_well)
 {
-    (void)state;
     char out[TEXT_MAX];
     assert_string_equal(text_count(out, 0), "0");
     assert_string_equal(text_count(out, 999), "999");
@@ -27,9 +23,8 @@ static void numbers_read_well(void **state)
     assert_string_equal(text_html(small, sizeof small, "a<b"), "a&lt;");
 }
 
-static void lines_break_between_words_before_80_columns(void **state)
+TEST_THAT(lines_break_between_words_before_80_columns)
 {
-    (void)state;
     char in[200], out[240], tight[12];
     assert_string_equal(text_wrap(out, sizeof out, "  one line\nand another", 4),
                         "  one line\nand another");
@@ -44,13 +39,4 @@ static void lines_break_between_words_before_80_columns(void **state)
     in[120] = '\0';
     assert_string_equal(text_wrap(out, sizeof out, in, 2), in);
     assert_string_equal(text_wrap(tight, sizeof tight, "some words too many", 0), "some words");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_read_well),
-        cmocka_unit_test(lines_break_between_words_before_80_columns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,14 @@
 #include "process.h"
 #include "raw_http.h"
 #include "room.h"
+#include "tests.h"
 
 #include <qrencode.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { SILENT = 40, FOLLOWERS = 5, ADDRESS_MAX = 300 };
 
@@ -184,14 +181,16 @@ static int vote(const char *cookie, int choice)
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-static void the_pages_of_the_site_are_served_and_nothing_else(void **state)
+GROUP_FIXTURE(make_site, remove_site);
+TEST_FIXTURE(open_class, close_class);
+
+TEST_THAT(the_pages_of_the_site_are_served_and_nothing_else)
 {
     static const char *const absent[] = {
         "/notes.txt",    "/.hidden.html",      "/link.html", "/../../../etc/passwd",
         "/zh",           "//etc/passwd",       "/%2e%2e/x",  "/class/",
         "/class/qr.svg", "/class/overview?key"};
     char value[400];
-    (void)state;
     assert_int_equal(get("/index.html"), 200);
     assert_string_equal(reply.body, "the first page");
     raw_header(&reply, "Content-Security-Policy", value, sizeof value);
@@ -204,10 +203,9 @@ static void the_pages_of_the_site_are_served_and_nothing_else(void **state)
     assert_int_equal(ask(port, "DELETE /index.html", host, "", NULL), 405);
 }
 
-static void a_phone_gets_the_first_page_of_its_language(void **state)
+TEST_THAT(a_phone_gets_the_first_page_of_its_language)
 {
     char value[200];
-    (void)state;
     assert_int_equal(get("/"), 302);
     assert_string_equal(raw_header(&reply, "Location", value, sizeof value), "/index.html?follow");
     assert_int_equal(ask(port, "GET /", host, "Accept-Language: zh-CN,zh;q=0.9\r\n", NULL), 302);
@@ -215,10 +213,9 @@ static void a_phone_gets_the_first_page_of_its_language(void **state)
                         "/zh/index.html?follow");
 }
 
-static void a_foreign_host_or_origin_is_refused(void **state)
+TEST_THAT(a_foreign_host_or_origin_is_refused)
 {
     char more[400];
-    (void)state;
     assert_int_equal(ask(port, "GET /index.html", "evil.example", "", NULL), 403);
     assert_int_equal(ask(port, "GET /class/state", "evil.example", "", NULL), 403);
     assert_int_equal(ask(port, "GET /class/state", presenter, "", NULL), 403);
@@ -234,11 +231,10 @@ static void a_foreign_host_or_origin_is_refused(void **state)
     assert_int_equal(number("round"), -1);
 }
 
-static void a_position_without_the_key_is_refused(void **state)
+TEST_THAT(a_position_without_the_key_is_refused)
 {
     static const char body[] = "{\"page\":\"index.html\",\"scene\":\"late\",\"step\":3}";
     char other[ROOM_ID_MAX], more[400];
-    (void)state;
     snprintf(other, sizeof other, "%s", key);
     other[5] = other[5] == '0' ? '1' : '0';
     assert_int_equal(present("/class/position", NULL, body), 403);
@@ -256,7 +252,7 @@ static void a_position_without_the_key_is_refused(void **state)
     assert_int_equal(number("step"), 3);
 }
 
-static void what_is_no_position_or_question_is_refused(void **state)
+TEST_THAT(what_is_no_position_or_question_is_refused)
 {
     static const char *const bodies[] = {
         "",
@@ -266,7 +262,6 @@ static void what_is_no_position_or_question_is_refused(void **state)
         "{\"page\":\"//evil.example/\",\"scene\":\"late\",\"step\":3}",
         "{\"page\":\"index.html\",\"scene\":\"late\",\"step\":3,\"more\":1}"};
     char large[CLASSROOM_BODY_MAX + 2];
-    (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         assert_int_equal(present("/class/position", key, bodies[i]), 400);
         assert_int_equal(question(bodies[i]), 400);
@@ -278,10 +273,9 @@ static void what_is_no_position_or_question_is_refused(void **state)
     assert_int_equal(ask(port, "GET /index.html", host, "", large), 413);
 }
 
-static void a_waiting_phone_is_told_each_change(void **state)
+TEST_THAT(a_waiting_phone_is_told_each_change)
 {
     char line[100];
-    (void)state;
     assert_int_equal(get("/class/state"), 200);
     for (int step = 0; step < 3; step++) {
         snprintf(line, sizeof line, "GET /class/state?after=%lld", number("seq"));
@@ -294,10 +288,9 @@ static void a_waiting_phone_is_told_each_change(void **state)
     }
 }
 
-static void two_votes_of_one_phone_count_once_and_a_closed_vote_refuses(void **state)
+TEST_THAT(two_votes_of_one_phone_count_once_and_a_closed_vote_refuses)
 {
     char one[200], other[200];
-    (void)state;
     assert_int_equal(get("/class/state"), 200);
     take_cookie(one, sizeof one);
     assert_int_equal(get("/class/state"), 200);
@@ -318,9 +311,8 @@ static void two_votes_of_one_phone_count_once_and_a_closed_vote_refuses(void **s
 }
 
 /* Without cookies, each of these is another client of one address. */
-static void an_address_has_few_clients(void **state)
+TEST_THAT(an_address_has_few_clients)
 {
-    (void)state;
     for (int i = 0; i < ROOM_PER_ADDRESS_MAX; i++)
         assert_int_equal(get("/class/state"), 200);
     assert_int_equal(get("/class/state"), 503);
@@ -328,11 +320,10 @@ static void an_address_has_few_clients(void **state)
 }
 
 /* Silent, in the middle of a request, and not reading the answer. */
-static void who_is_slow_or_silent_does_not_hold_others(void **state)
+TEST_THAT(who_is_slow_or_silent_does_not_hold_others)
 {
     int silent[SILENT], followers[FOLLOWERS];
     char line[100];
-    (void)state;
     for (int i = 0; i < SILENT; i++) {
         silent[i] = raw_connect(port);
         assert_true(silent[i] >= 0);
@@ -357,10 +348,9 @@ static void who_is_slow_or_silent_does_not_hold_others(void **state)
         close(silent[i]);
 }
 
-static void an_address_has_few_connections(void **state)
+TEST_THAT(an_address_has_few_connections)
 {
     int fds[CLASSROOM_PER_ADDRESS_MAX + 1];
-    (void)state;
     for (int i = 0; i <= CLASSROOM_PER_ADDRESS_MAX; i++)
         fds[i] = raw_connect(port);
     assert_int_equal(raw_closed(fds[CLASSROOM_PER_ADDRESS_MAX], RAW_WAIT_MS), 1);
@@ -371,9 +361,8 @@ static void an_address_has_few_connections(void **state)
 }
 
 /* The library would give each of these another 30 s with each byte. */
-static void a_connection_that_takes_too_long_is_closed(void **state)
+TEST_THAT(a_connection_that_takes_too_long_is_closed)
 {
-    (void)state;
     close_class(state);
     start(&(struct classroom_times){.connection_ms = 300, .wait_ms = 100});
     int fd = raw_connect(port);
@@ -382,10 +371,9 @@ static void a_connection_that_takes_too_long_is_closed(void **state)
     close(fd);
 }
 
-static void a_wait_ends_with_the_state_as_it_is(void **state)
+TEST_THAT(a_wait_ends_with_the_state_as_it_is)
 {
     char line[100];
-    (void)state;
     close_class(state);
     start(&(struct classroom_times){.connection_ms = CLASSROOM_CONNECTION_MS, .wait_ms = 100});
     assert_int_equal(get("/class/state"), 200);
@@ -395,10 +383,9 @@ static void a_wait_ends_with_the_state_as_it_is(void **state)
     assert_true(number("seq") == seq);
 }
 
-static void it_ends_while_phones_wait(void **state)
+TEST_THAT(it_ends_while_phones_wait)
 {
     char line[100];
-    (void)state;
     assert_int_equal(get("/class/state"), 200);
     snprintf(line, sizeof line, "GET /class/state?after=%lld", number("seq"));
     int fd = send_request(port, line, host, "", NULL);
@@ -408,10 +395,9 @@ static void it_ends_while_phones_wait(void **state)
 }
 
 /* The picture has the modules of the code, and its address is the class's. */
-static void the_code_is_that_of_the_class(void **state)
+TEST_THAT(the_code_is_that_of_the_class)
 {
     char more[100];
-    (void)state;
     snprintf(more, sizeof more, "X-Class-Key: %s\r\n", key);
     assert_int_equal(ask(presenter_port, "GET /class/qr.svg", presenter, more, NULL), 200);
     QRcode *code = QRcode_encodeString8bit(classroom_url(classroom), 0, QR_ECLEVEL_M);
@@ -427,39 +413,14 @@ static void the_code_is_that_of_the_class(void **state)
     QRcode_free(code);
 }
 
-static void a_folder_without_a_site_and_a_taken_port_are_refused_with_a_reason(void **state)
+TEST_THAT(a_folder_without_a_site_and_a_taken_port_are_refused_with_a_reason)
 {
     char message[CLASSROOM_MESSAGE_MAX];
     struct classroom *other = NULL;
-    (void)state;
     assert_int_equal(classroom_open("/nowhere", "127.0.0.1:0", NULL, &other, message), -1);
     assert_non_null(strstr(message, "/nowhere"));
     assert_int_equal(classroom_open("/proc/self/fd", "127.0.0.1:0", NULL, &other, message), -1);
     assert_non_null(strstr(message, "make site"));
     assert_int_equal(classroom_open(folder, host, NULL, &other, message), -1);
     assert_non_null(strstr(message, "cannot listen at 127.0.0.1"));
-}
-
-#define IN_CLASS(test) cmocka_unit_test_setup_teardown(test, open_class, close_class)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_CLASS(the_pages_of_the_site_are_served_and_nothing_else),
-        IN_CLASS(a_phone_gets_the_first_page_of_its_language),
-        IN_CLASS(a_foreign_host_or_origin_is_refused),
-        IN_CLASS(a_position_without_the_key_is_refused),
-        IN_CLASS(what_is_no_position_or_question_is_refused),
-        IN_CLASS(a_waiting_phone_is_told_each_change),
-        IN_CLASS(two_votes_of_one_phone_count_once_and_a_closed_vote_refuses),
-        IN_CLASS(an_address_has_few_clients),
-        IN_CLASS(who_is_slow_or_silent_does_not_hold_others),
-        IN_CLASS(an_address_has_few_connections),
-        IN_CLASS(a_connection_that_takes_too_long_is_closed),
-        IN_CLASS(a_wait_ends_with_the_state_as_it_is),
-        IN_CLASS(it_ends_while_phones_wait),
-        IN_CLASS(the_code_is_that_of_the_class),
-        IN_CLASS(a_folder_without_a_site_and_a_taken_port_are_refused_with_a_reason),
-    };
-    return cmocka_run_group_tests(tests, make_site, remove_site);
 }

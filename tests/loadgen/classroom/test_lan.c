@@ -1,31 +1,26 @@
 /* The address at which a class finds this machine, and its picture. */
 #include "lan.h"
 #include "qr_svg.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void a_text_that_no_code_holds_has_no_picture(void **state)
+TEST_THAT(a_text_that_no_code_holds_has_no_picture)
 {
     static char text[8000];
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     assert_null(qr_svg(text));
 }
 
-static void an_address_is_told_or_refused(void **state)
+TEST_THAT(an_address_is_told_or_refused)
 {
     static const char *const wrong[] = {
         "",        ":80",  "a b:80", "host:",    "host:x", "host:70000",
         "host:-1", "[::1", "[::1]x", "host:1:2", "[]:80"};
     struct lan_address address;
     char message[LAN_MESSAGE_MAX], text[300];
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(lan_choose(wrong[i], &address, message), -1);
     assert_int_equal(lan_choose("[fd00::2]:80", &address, message), 0);
@@ -38,11 +33,10 @@ static void an_address_is_told_or_refused(void **state)
 }
 
 /* Whatever addresses this machine has. */
-static void without_an_address_one_of_this_machine_is_taken(void **state)
+TEST_THAT(without_an_address_one_of_this_machine_is_taken)
 {
     struct lan_address address;
     char message[LAN_MESSAGE_MAX] = "";
-    (void)state;
     if (lan_choose(NULL, &address, message) != 0) {
         assert_non_null(strstr(message, "no address that others reach; name one"));
         return;
@@ -56,14 +50,4 @@ static void without_an_address_one_of_this_machine_is_taken(void **state)
         fail_msg("%s", message);
     assert_true(address.port > 0);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_that_no_code_holds_has_no_picture),
-        cmocka_unit_test(an_address_is_told_or_refused),
-        cmocka_unit_test(without_an_address_one_of_this_machine_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* The room: who is in it, where the presenter is, and what counts as a vote. */
 #include "room.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct room room;
 
@@ -38,9 +35,10 @@ static void fill_all_places(void)
     }
 }
 
-static void a_full_room_refuses_until_somebody_has_gone(void **state)
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(a_full_room_refuses_until_somebody_has_gone)
 {
-    (void)state;
     fill_all_places();
     assert_null(enter("10.1.0.1"));
     assert_null(room_enter(&room, NULL, "10.1.0.1", ROOM_GONE_MS));
@@ -55,9 +53,8 @@ static void a_full_room_refuses_until_somebody_has_gone(void **state)
     assert_int_equal(room.n_clients, ROOM_CLIENTS_MAX);
 }
 
-static void an_address_has_few_clients(void **state)
+TEST_THAT(an_address_has_few_clients)
 {
-    (void)state;
     for (int i = 0; i < ROOM_PER_ADDRESS_MAX; i++)
         assert_non_null(enter("10.0.0.1"));
     assert_null(enter("10.0.0.1"));
@@ -65,25 +62,23 @@ static void an_address_has_few_clients(void **state)
     assert_non_null(room_enter(&room, NULL, "10.0.0.1", ROOM_GONE_MS + 1));
 }
 
-static void a_cookie_counts_at_its_own_address_only(void **state)
+TEST_THAT(a_cookie_counts_at_its_own_address_only)
 {
-    (void)state;
     const struct room_client *one = enter("10.0.0.1");
     assert_ptr_equal(room_enter(&room, one->id, "10.0.0.1", 1), one);
     assert_ptr_not_equal(room_enter(&room, one->id, "10.0.0.2", 1), one);
     assert_ptr_not_equal(room_enter(&room, "made-up", "10.0.0.1", 1), one);
 }
 
-static void who_has_not_asked_for_a_while_does_not_follow(void **state)
+TEST_THAT(who_has_not_asked_for_a_while_does_not_follow)
 {
-    (void)state;
     enter("10.0.0.1");
     room_enter(&room, NULL, "10.0.0.2", ROOM_HERE_MS);
     assert_int_equal(room_followers(&room, ROOM_HERE_MS), 2);
     assert_int_equal(room_followers(&room, ROOM_HERE_MS + 1), 1);
 }
 
-static void only_a_place_of_a_site_is_a_position(void **state)
+TEST_THAT(only_a_place_of_a_site_is_a_position)
 {
     static const char *const pages[] = {"",
                                         "index.html?x",
@@ -94,7 +89,6 @@ static void only_a_place_of_a_site_is_a_position(void **state)
                                         "lesson/A.html",
                                         "matrix.html",
                                         "http://x/lesson/a.html"};
-    (void)state;
     const uint32_t seq = room.seq;
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         assert_false(room_move(&room, pages[i], "late", 0));
@@ -109,9 +103,8 @@ static void only_a_place_of_a_site_is_a_position(void **state)
     assert_true(room.seq == seq + 2);
 }
 
-static void two_votes_of_one_client_count_once(void **state)
+TEST_THAT(two_votes_of_one_client_count_once)
 {
-    (void)state;
     struct room_client *one = enter("10.0.0.1"), *other = enter("10.0.0.2");
     assert_true(room_ask(&room, "late", 4));
     assert_true(room_vote(&room, one, room.round, 1));
@@ -123,9 +116,8 @@ static void two_votes_of_one_client_count_once(void **state)
     assert_int_equal(room.counts[2], 2);
 }
 
-static void only_the_open_question_takes_votes(void **state)
+TEST_THAT(only_the_open_question_takes_votes)
 {
-    (void)state;
     struct room_client *one = enter("10.0.0.1");
     assert_false(room_vote(&room, one, 0, 0));
     assert_true(room_ask(&room, "late", 3));
@@ -141,9 +133,8 @@ static void only_the_open_question_takes_votes(void **state)
     assert_false(room_vote(&room, one, room.round, 1));
 }
 
-static void a_question_that_is_asked_again_starts_at_zero(void **state)
+TEST_THAT(a_question_that_is_asked_again_starts_at_zero)
 {
-    (void)state;
     struct room_client *one = enter("10.0.0.1");
     assert_false(room_ask(&room, "late", 1));
     assert_false(room_ask(&room, "late", ROOM_CHOICES_MAX + 1));
@@ -158,9 +149,8 @@ static void a_question_that_is_asked_again_starts_at_zero(void **state)
 }
 
 /* The counts would tell a phone what to vote for. */
-static void a_client_sees_the_counts_once_the_question_is_closed(void **state)
+TEST_THAT(a_client_sees_the_counts_once_the_question_is_closed)
 {
-    (void)state;
     struct room_client *one = enter("10.0.0.1");
     assert_true(room_ask(&room, "late", 2));
     assert_true(room_vote(&room, one, room.round, 1));
@@ -178,20 +168,4 @@ static void a_client_sees_the_counts_once_the_question_is_closed(void **state)
     json_decref(open);
     json_decref(overview);
     json_decref(closed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_full_room_refuses_until_somebody_has_gone, empty),
-        cmocka_unit_test_setup(an_address_has_few_clients, empty),
-        cmocka_unit_test_setup(a_cookie_counts_at_its_own_address_only, empty),
-        cmocka_unit_test_setup(who_has_not_asked_for_a_while_does_not_follow, empty),
-        cmocka_unit_test_setup(only_a_place_of_a_site_is_a_position, empty),
-        cmocka_unit_test_setup(two_votes_of_one_client_count_once, empty),
-        cmocka_unit_test_setup(only_the_open_question_takes_votes, empty),
-        cmocka_unit_test_setup(a_question_that_is_asked_again_starts_at_zero, empty),
-        cmocka_unit_test_setup(a_client_sees_the_counts_once_the_question_is_closed, empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@ static void remember_request(void *ctx, const struct toy_request *request, struc
     toy_ok(reply, "");
 }
 
-static void http_load_sends_the_request_asked_for(void **state)
+TEST_THAT(http_load_sends_the_request_asked_for)
 {
-    (void)state;
     static const char *const headers[] = {"X-One: 1", "Accept: */*", NULL};
     struct http_load_request request = {.body = "payload", .headers = headers};
     char seen[LOAD_REQUEST_MAX] = "";
@@ -55,9 +54,8 @@ static void check_templated(void *ctx, const struct toy_request *request, struct
     toy_ok(reply, "x");
 }
 
-static void http_load_fills_in_placeholders(void **state)
+TEST_THAT(http_load_fills_in_placeholders)
 {
-    (void)state;
     static const char *const headers[] = {"X-Number: {{seq}}", NULL};
     struct http_load_request request = {.body = "u{{seq}} {{uuid}}", .headers = headers};
     struct templated templated = {0};
@@ -84,9 +82,8 @@ static void answer_404(void *ctx, const struct toy_request *request, struct toy_
 }
 
 /* An error is an error however quickly it is answered, and nobody's refusals are no rate. */
-static void server_that_fails_everything_keeps_no_threshold(void **state)
+TEST_THAT(server_that_fails_everything_keeps_no_threshold)
 {
-    (void)state;
     struct toy_server *server = serve(answer_404, NULL);
     struct threshold errors, rate;
     char message[200];
@@ -113,9 +110,8 @@ static void server_that_fails_everything_keeps_no_threshold(void **state)
     load_result_free(&result);
 }
 
-static void http_load_refuses_a_malformed_request(void **state)
+TEST_THAT(http_load_refuses_a_malformed_request)
 {
-    (void)state;
     static const char *const smuggled[] = {"X: y\r\nZ: 1", NULL}, *const nameless[] = {"x", NULL};
     char large[LOAD_REQUEST_MAX + 1], message[256];
     memset(large, 'b', sizeof large - 1);
@@ -142,9 +138,8 @@ static const char *said(const struct load_options *options, int status, struct l
 }
 
 /* Times have units, and no line is wider than a terminal of 80 columns. */
-static void figures_have_units_and_fit_80_columns(void **state)
+TEST_THAT(figures_have_units_and_fit_80_columns)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
@@ -170,9 +165,8 @@ static json_t *run_of(json_t *report)
     return json_array_get(json_object_get(report, "runs"), 0);
 }
 
-static void load_without_an_answer_has_no_latency(void **state)
+TEST_THAT(load_without_an_answer_has_no_latency)
 {
-    (void)state;
     struct toy_server *server = serve(answer_404, NULL);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
@@ -201,9 +195,8 @@ static void answer_in_400_ms(void *ctx, const struct toy_request *request, struc
     reply->delay_us = 400000;
 }
 
-static void answers_after_the_end_are_told(void **state)
+TEST_THAT(answers_after_the_end_are_told)
 {
-    (void)state;
     struct toy_server *server = serve(answer_in_400_ms, NULL);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
@@ -224,9 +217,8 @@ static bool stop_soon(void *ctx, const struct load_progress *now)
     return true;
 }
 
-static void interrupted_load_says_so(void **state)
+TEST_THAT(interrupted_load_says_so)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
@@ -245,19 +237,4 @@ static void interrupted_load_says_so(void **state)
         load_result_free(&result);
     }
     toy_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(http_load_sends_the_request_asked_for),
-        cmocka_unit_test(http_load_fills_in_placeholders),
-        cmocka_unit_test(server_that_fails_everything_keeps_no_threshold),
-        cmocka_unit_test(http_load_refuses_a_malformed_request),
-        cmocka_unit_test(figures_have_units_and_fit_80_columns),
-        cmocka_unit_test(load_without_an_answer_has_no_latency),
-        cmocka_unit_test(answers_after_the_end_are_told),
-        cmocka_unit_test(interrupted_load_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

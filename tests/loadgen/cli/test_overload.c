@@ -27,9 +27,10 @@ static void threshold(const char *text)
         0);
 }
 
-static void overload_is_no_success(void **state)
+TEST_FIXTURE(open_report, close_report);
+
+TEST_THAT(overload_is_no_success)
 {
-    (void)state;
     char headline[1000], verdict[60];
     add_run(&workload_sale, "redis-token", true);
     assert_int_equal(judged_exit_status(report), EXIT_SUCCESS);
@@ -46,9 +47,8 @@ static void overload_is_no_success(void **state)
     assert_true(run_is_well(&report->runs[0]));
 }
 
-static void a_broken_claim_outranks_overload(void **state)
+TEST_THAT(a_broken_claim_outranks_overload)
 {
-    (void)state;
     char headline[1000];
     add_run(&workload_sale, "redis-token", true);
     overload(&report->runs[0], false);
@@ -59,9 +59,8 @@ static void a_broken_claim_outranks_overload(void **state)
     assert_non_null(strstr(headline, "OVERSOLD 73"));
 }
 
-static void what_ended_the_load_early_did_not_overload_it(void **state)
+TEST_THAT(what_ended_the_load_early_did_not_overload_it)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     overload(&report->runs[0], false);
     report->runs[0].interrupted = true;
@@ -72,9 +71,8 @@ static void what_ended_the_load_early_did_not_overload_it(void **state)
 }
 
 /* Nine of ten have no latency at all: only the fastest tenth can be told. */
-static void percentiles_are_of_what_was_due(void **state)
+TEST_THAT(percentiles_are_of_what_was_due)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     struct load_result *load = &report->runs[0].load;
     overload(&report->runs[0], false);
@@ -94,9 +92,8 @@ static void percentiles_are_of_what_was_due(void **state)
     json_decref(json);
 }
 
-static void few_values_tell_no_high_percentile(void **state)
+TEST_THAT(few_values_tell_no_high_percentile)
 {
-    (void)state;
     static const struct {
         double percentile;
         int needed;
@@ -115,9 +112,8 @@ static void few_values_tell_no_high_percentile(void **state)
     hist_free(&hist);
 }
 
-static void report_of_200_answers_shows_no_p99_9(void **state)
+TEST_THAT(report_of_200_answers_shows_no_p99_9)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     struct hist *latency = &report->runs[0].load.latency;
     hist_reset(latency);
@@ -138,9 +134,8 @@ static void report_of_200_answers_shows_no_p99_9(void **state)
     free(csv);
 }
 
-static void thresholds_count_what_was_never_sent(void **state)
+TEST_THAT(thresholds_count_what_was_never_sent)
 {
-    (void)state;
     static const char *const texts[] = {"errors<0.1%", "p(99)<50ms", "p(9)<50ms", "max<50ms",
                                         "avg<50ms"};
     static const bool kept[] = {false, false, true, false, false};
@@ -176,9 +171,8 @@ static void answer_after_50_ms(void *ctx, const struct toy_request *request,
 }
 
 /* 400 due in 200 ms over two connections that take 50 ms for each: at most a few are sent. */
-static void plain_load_that_was_too_much_is_a_failure(void **state)
+TEST_THAT(plain_load_that_was_too_much_is_a_failure)
 {
-    (void)state;
     static char text[4096];
     struct toy_server *server = serve(answer_after_50_ms, NULL);
     struct load_options load = probe_options(toy_url(server));
@@ -198,19 +192,4 @@ static void plain_load_that_was_too_much_is_a_failure(void **state)
         load_result_free(&result);
     }
     toy_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(overload_is_no_success),
-        TEST(a_broken_claim_outranks_overload),
-        TEST(what_ended_the_load_early_did_not_overload_it),
-        TEST(percentiles_are_of_what_was_due),
-        TEST(few_values_tell_no_high_percentile),
-        TEST(report_of_200_answers_shows_no_p99_9),
-        TEST(thresholds_count_what_was_never_sent),
-        TEST(plain_load_that_was_too_much_is_a_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,8 @@
 #include "process.h"
 #include "scarce.h"
 #include "shop.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,9 +210,10 @@ static void run_without_each(const struct command *command, const char *const *a
 #define COMMAND(name, argp, run) (&(const struct command){name, "", "", &(argp), run})
 #define ARGS(...)                ((const char *const[]){__VA_ARGS__, NULL})
 
-static void a_judged_command_without_memory_says_so(void **state)
+GROUP_FIXTURE(open_shop, close_shop);
+
+TEST_THAT(a_judged_command_without_memory_says_so)
 {
-    (void)state;
     const char *url = shop.service->url;
     run_without_each(COMMAND("sale", options_load_argp, judged_sale),
                      ARGS("--url", url, "--stock", "5", "--buyers", "10", "--connections", "4",
@@ -224,9 +222,8 @@ static void a_judged_command_without_memory_says_so(void **state)
                           "--abandon", "10"));
 }
 
-static void a_command_that_changes_balances_without_memory_says_so(void **state)
+TEST_THAT(a_command_that_changes_balances_without_memory_says_so)
 {
-    (void)state;
     const char *url = shop.service->url;
     run_without_each(COMMAND("accounts", options_load_argp, judged_accounts),
                      ARGS("--url", url, "--requests", "12", "--connections", "4", "--accounts", "2",
@@ -236,9 +233,8 @@ static void a_command_that_changes_balances_without_memory_says_so(void **state)
                           "--history", history, "--timeout-ms", "2000"));
 }
 
-static void a_plain_load_without_memory_says_so(void **state)
+TEST_THAT(a_plain_load_without_memory_says_so)
 {
-    (void)state;
     char live[PATH_BYTES];
     snprintf(live, sizeof live, "%.200s/livez", shop.service->url);
     run_without_each(COMMAND("http", http_load_command_argp, http_load_command),
@@ -246,9 +242,8 @@ static void a_plain_load_without_memory_says_so(void **state)
                           "--timeout-ms", "2000"));
 }
 
-static void files_are_judged_without_memory_or_not_at_all(void **state)
+TEST_THAT(files_are_judged_without_memory_or_not_at_all)
 {
-    (void)state;
     struct options options;
     parse(COMMAND("accounts", options_load_argp, judged_accounts),
           ARGS("--url", shop.service->url, "--requests", "40", "--connections", "4", "--history",
@@ -257,15 +252,4 @@ static void files_are_judged_without_memory_or_not_at_all(void **state)
     assert_int_equal(judged_accounts(&options), 0);
     run_without_each(COMMAND("check", options_check_argp, check_command), ARGS(history));
     run_without_each(COMMAND("compare", options_compare_argp, compare_command), ARGS(json, json));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_judged_command_without_memory_says_so),
-        cmocka_unit_test(a_command_that_changes_balances_without_memory_says_so),
-        cmocka_unit_test(a_plain_load_without_memory_says_so),
-        cmocka_unit_test(files_are_judged_without_memory_or_not_at_all),
-    };
-    return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

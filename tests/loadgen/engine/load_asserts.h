@@ -3,12 +3,8 @@
 #define LOAD_ASSERTS_H
 
 #include "load_probe.h"
+#include "tests.h"
 #include "toy_server.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 static inline struct toy_server *serve(toy_answer *answer, void *ctx)
 {

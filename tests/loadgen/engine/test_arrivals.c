@@ -1,12 +1,9 @@
 /* Poisson arrivals: random, yet the same for the same seed, and as a Poisson process should be. */
 #include "schedule.h"
+#include "tests.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 enum { START_US = 1000000, ARRIVALS_MAX = 200000 };
 
@@ -48,9 +45,8 @@ static int64_t *room(void)
 
 /* Of 100,000 to be expected: the distances have the mean and the spread of an exponential
  * distribution, the counts of windows that of Poisson's. */
-static void arrivals_are_those_of_a_poisson_process(void **state)
+TEST_THAT(arrivals_are_those_of_a_poisson_process)
 {
-    (void)state;
     enum { WINDOWS = 2000, WINDOW_US = 50000 };
     int64_t *instants = room();
     uint64_t n = instants_of(&thousand_per_s, instants);
@@ -74,9 +70,8 @@ static void arrivals_are_those_of_a_poisson_process(void **state)
     free(instants);
 }
 
-static void instants_depend_on_the_seed_and_not_on_the_threads(void **state)
+TEST_THAT(instants_depend_on_the_seed_and_not_on_the_threads)
 {
-    (void)state;
     int64_t *one = room(), *other = room();
     struct load_options options = thousand_per_s;
     uint64_t n = instants_of(&options, one);
@@ -93,9 +88,8 @@ static void instants_depend_on_the_seed_and_not_on_the_threads(void **state)
     free(other);
 }
 
-static void what_is_due_is_what_is_dealt(void **state)
+TEST_THAT(what_is_due_is_what_is_dealt)
 {
-    (void)state;
     int64_t *instants = room();
     static const enum load_mode modes[] = {LOAD_RATE, LOAD_RAMP};
     for (int i = 0; i < 2; i++) {
@@ -122,9 +116,8 @@ static void what_is_due_is_what_is_dealt(void **state)
 }
 
 /* Of a ramp from 0 a quarter is due in the first half. */
-static void ramp_thickens(void **state)
+TEST_THAT(ramp_thickens)
 {
-    (void)state;
     int64_t *instants = room();
     struct load_options options = thousand_per_s;
     options.mode = LOAD_RAMP;
@@ -136,9 +129,8 @@ static void ramp_thickens(void **state)
     free(instants);
 }
 
-static void a_bound_on_the_requests_ends_it(void **state)
+TEST_THAT(a_bound_on_the_requests_ends_it)
 {
-    (void)state;
     int64_t *instants = room();
     struct load_options options = thousand_per_s;
     options.requests = 100;
@@ -149,16 +141,4 @@ static void a_bound_on_the_requests_ends_it(void **state)
     schedule_begin(&schedule, START_US, 0);
     assert_int_equal(schedule_due(&schedule, INT64_MAX, 0), 100);
     free(instants);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrivals_are_those_of_a_poisson_process),
-        cmocka_unit_test(instants_depend_on_the_seed_and_not_on_the_threads),
-        cmocka_unit_test(what_is_due_is_what_is_dealt),
-        cmocka_unit_test(ramp_thickens),
-        cmocka_unit_test(a_bound_on_the_requests_ends_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* One connection at a time, driven by hand: what is sent again silently, and what must not be. */
 #include "connection.h"
+#include "tests.h"
 #include "toy_server.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,15 +67,13 @@ static enum connection_event send_get(struct fixture *fixture)
     return connection_send(&fixture->connection, &fixture->io, get, strlen(get));
 }
 
-static void idle_connection_costs_at_most_512_bytes(void **state)
+TEST_THAT(idle_connection_costs_at_most_512_bytes)
 {
-    (void)state;
     assert_true(sizeof(struct connection) <= 512);
 }
 
-static void closed_connection_opens_itself_to_send(void **state)
+TEST_THAT(closed_connection_opens_itself_to_send)
 {
-    (void)state;
     struct toy_server *server = toy_start(&(struct toy_options){0});
     assert_non_null(server);
     struct fixture *fixture = open_fixture(toy_url(server));
@@ -123,9 +117,8 @@ static struct fixture *used_and_reset(struct toy_server **ret_server)
     return fixture;
 }
 
-static void used_connection_lost_before_the_first_byte_is_reopened(void **state)
+TEST_THAT(used_connection_lost_before_the_first_byte_is_reopened)
 {
-    (void)state;
     struct toy_server *server;
     struct fixture *fixture = used_and_reset(&server);
     assert_int_equal(send_get(fixture), CONNECTION_NOTHING);
@@ -137,9 +130,8 @@ static void used_connection_lost_before_the_first_byte_is_reopened(void **state)
     toy_stop(server);
 }
 
-static void idle_connection_that_the_server_closes_is_gone(void **state)
+TEST_THAT(idle_connection_that_the_server_closes_is_gone)
 {
-    (void)state;
     struct toy_server *server;
     struct fixture *fixture = used_and_reset(&server);
     assert_int_equal(next_event(fixture), CONNECTION_GONE);
@@ -158,9 +150,8 @@ static void close_after_answer(void *ctx, const struct toy_request *request,
 }
 
 /* The request left; whether it arrived cannot be known. Sending it again could do it twice. */
-static void connection_lost_after_the_first_byte_is_broken(void **state)
+TEST_THAT(connection_lost_after_the_first_byte_is_broken)
 {
-    (void)state;
     struct toy_server *server = toy_start(&(struct toy_options){.answer = close_after_answer});
     assert_non_null(server);
     struct fixture *fixture = open_fixture(toy_url(server));
@@ -208,9 +199,8 @@ static void unix_place_free(const struct unix_place *place)
     rmdir(place->directory);
 }
 
-static void full_unix_backlog_is_tried_again(void **state)
+TEST_THAT(full_unix_backlog_is_tried_again)
 {
-    (void)state;
     struct unix_place place;
     unix_place(&place);
     int listener = listen_unix(place.path, 0);
@@ -234,10 +224,34 @@ static void full_unix_backlog_is_tried_again(void **state)
     unix_place_free(&place);
 }
 
-/* Makes the connection's send buffer full, so that a request goes out in parts. */
-static void request_that_does_not_fit_is_sent_in_parts(void **state)
+/* More than one event's worth of reading: nothing new arrives to report the rest. */
+TEST_THAT(large_answer_that_is_all_there_is_read_to_its_end)
 {
-    (void)state;
+    enum { BODY = 300000, SEND_BUFFER = 212992 }; /* any user may ask for that much */
+    struct unix_place place;
+    unix_place(&place);
+    int listener = listen_unix(place.path, 8), size = SEND_BUFFER;
+    struct fixture *fixture = open_fixture(place.url);
+    assert_int_equal(send_get(fixture), CONNECTION_SENT);
+    int accepted = accept(listener, NULL, NULL);
+    assert_true(accepted >= 0);
+    assert_int_equal(setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+    static char answer[BODY + 100];
+    int head = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY);
+    memset(answer + head, 'b', BODY);
+    size_t length = (size_t)head + BODY;
+    assert_int_equal(send(accepted, answer, length, MSG_DONTWAIT), length);
+    assert_int_equal(next_event(fixture), CONNECTION_ANSWER);
+    assert_int_equal(fixture->io.bytes_in, length);
+    close(accepted);
+    close(listener);
+    close_fixture(fixture);
+    unix_place_free(&place);
+}
+
+/* Makes the connection's send buffer full, so that a request goes out in parts. */
+TEST_THAT(request_that_does_not_fit_is_sent_in_parts)
+{
     struct unix_place place;
     unix_place(&place);
     int listener = listen_unix(place.path, 8);
@@ -269,45 +283,4 @@ static void request_that_does_not_fit_is_sent_in_parts(void **state)
     close(listener);
     close_fixture(fixture);
     unix_place_free(&place);
-}
-
-/* More than one event's worth of reading: nothing new arrives to report the rest. */
-static void large_answer_that_is_all_there_is_read_to_its_end(void **state)
-{
-    (void)state;
-    enum { BODY = 300000, SEND_BUFFER = 212992 }; /* any user may ask for that much */
-    struct unix_place place;
-    unix_place(&place);
-    int listener = listen_unix(place.path, 8), size = SEND_BUFFER;
-    struct fixture *fixture = open_fixture(place.url);
-    assert_int_equal(send_get(fixture), CONNECTION_SENT);
-    int accepted = accept(listener, NULL, NULL);
-    assert_true(accepted >= 0);
-    assert_int_equal(setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
-    static char answer[BODY + 100];
-    int head = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY);
-    memset(answer + head, 'b', BODY);
-    size_t length = (size_t)head + BODY;
-    assert_int_equal(send(accepted, answer, length, MSG_DONTWAIT), length);
-    assert_int_equal(next_event(fixture), CONNECTION_ANSWER);
-    assert_int_equal(fixture->io.bytes_in, length);
-    close(accepted);
-    close(listener);
-    close_fixture(fixture);
-    unix_place_free(&place);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_connection_costs_at_most_512_bytes),
-        cmocka_unit_test(closed_connection_opens_itself_to_send),
-        cmocka_unit_test(used_connection_lost_before_the_first_byte_is_reopened),
-        cmocka_unit_test(idle_connection_that_the_server_closes_is_gone),
-        cmocka_unit_test(connection_lost_after_the_first_byte_is_broken),
-        cmocka_unit_test(full_unix_backlog_is_tried_again),
-        cmocka_unit_test(large_answer_that_is_all_there_is_read_to_its_end),
-        cmocka_unit_test(request_that_does_not_fit_is_sent_in_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

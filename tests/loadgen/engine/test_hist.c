@@ -1,10 +1,7 @@
 /* The histogram beside another implementation: all values kept, sorted, nearest rank. */
 #include "hist.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,9 +86,8 @@ static void assert_close(int64_t got, int64_t exact, const char *what, uint64_t 
                  (long long)exact);
 }
 
-static void percentiles_agree_with_sorting(void **state)
+TEST_THAT(percentiles_agree_with_sorting)
 {
-    (void)state;
     static const struct {
         const char *name;
         int64_t (*draw)(void);
@@ -125,9 +121,8 @@ static void percentiles_agree_with_sorting(void **state)
     free(values);
 }
 
-static void small_counts_take_the_nearest_rank(void **state)
+TEST_THAT(small_counts_take_the_nearest_rank)
 {
-    (void)state;
     struct hist hist;
     int64_t values[1000];
     assert_int_equal(hist_init(&hist), 0);
@@ -141,9 +136,8 @@ static void small_counts_take_the_nearest_rank(void **state)
     hist_free(&hist);
 }
 
-static void every_bucket_edge_is_within_the_promise(void **state)
+TEST_THAT(every_bucket_edge_is_within_the_promise)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     for (int bit = 0; bit <= HIST_MAX_BITS; bit++)
@@ -161,9 +155,8 @@ static void every_bucket_edge_is_within_the_promise(void **state)
     hist_free(&hist);
 }
 
-static void values_below_2048_are_exact(void **state)
+TEST_THAT(values_below_2048_are_exact)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     for (int64_t value = 0; value < 2048; value++) {
@@ -175,9 +168,8 @@ static void values_below_2048_are_exact(void **state)
     hist_free(&hist);
 }
 
-static void empty_histogram_answers_zero(void **state)
+TEST_THAT(empty_histogram_answers_zero)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     assert_int_equal(hist_percentile(&hist, 99), 0);
@@ -187,9 +179,8 @@ static void empty_histogram_answers_zero(void **state)
     hist_free(&hist);
 }
 
-static void negative_values_count_as_zero(void **state)
+TEST_THAT(negative_values_count_as_zero)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     hist_record(&hist, -5);
@@ -202,9 +193,8 @@ static void negative_values_count_as_zero(void **state)
     hist_free(&hist);
 }
 
-static void clipped_values_are_counted_and_max_stays_exact(void **state)
+TEST_THAT(clipped_values_are_counted_and_max_stays_exact)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     hist_record(&hist, 10);
@@ -219,9 +209,8 @@ static void clipped_values_are_counted_and_max_stays_exact(void **state)
     hist_free(&hist);
 }
 
-static void merging_equals_recording_into_one(void **state)
+TEST_THAT(merging_equals_recording_into_one)
 {
-    (void)state;
     struct hist parts[3], merged, whole;
     assert_int_equal(hist_init(&merged), 0);
     assert_int_equal(hist_init(&whole), 0);
@@ -245,9 +234,8 @@ static void merging_equals_recording_into_one(void **state)
     hist_free(&whole);
 }
 
-static void percentile_never_exceeds_the_maximum(void **state)
+TEST_THAT(percentile_never_exceeds_the_maximum)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     hist_record(&hist, 1000001); /* not the highest of its bucket */
@@ -256,9 +244,8 @@ static void percentile_never_exceeds_the_maximum(void **state)
     hist_free(&hist);
 }
 
-static void reset_forgets_everything(void **state)
+TEST_THAT(reset_forgets_everything)
 {
-    (void)state;
     struct hist hist, fresh;
     assert_int_equal(hist_init(&hist), 0);
     assert_int_equal(hist_init(&fresh), 0);
@@ -273,9 +260,8 @@ static void reset_forgets_everything(void **state)
     hist_free(&fresh);
 }
 
-static void full_bucket_saturates_instead_of_wrapping(void **state)
+TEST_THAT(full_bucket_saturates_instead_of_wrapping)
 {
-    (void)state;
     struct hist hist;
     assert_int_equal(hist_init(&hist), 0);
     hist_record(&hist, 3);
@@ -285,22 +271,4 @@ static void full_bucket_saturates_instead_of_wrapping(void **state)
     hist_add(&hist, &hist);
     assert_int_equal(hist.buckets[3], UINT32_MAX);
     hist_free(&hist);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentiles_agree_with_sorting),
-        cmocka_unit_test(small_counts_take_the_nearest_rank),
-        cmocka_unit_test(every_bucket_edge_is_within_the_promise),
-        cmocka_unit_test(values_below_2048_are_exact),
-        cmocka_unit_test(empty_histogram_answers_zero),
-        cmocka_unit_test(negative_values_count_as_zero),
-        cmocka_unit_test(clipped_values_are_counted_and_max_stays_exact),
-        cmocka_unit_test(merging_equals_recording_into_one),
-        cmocka_unit_test(percentile_never_exceeds_the_maximum),
-        cmocka_unit_test(reset_forgets_everything),
-        cmocka_unit_test(full_bucket_saturates_instead_of_wrapping),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

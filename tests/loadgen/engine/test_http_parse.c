@@ -1,11 +1,8 @@
 /* The parser against a table of answers, each cut into pieces in many ways, and against noise. */
 #include "http_parse.h"
 #include "http_answers.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,9 +83,8 @@ static bool same(const struct outcome *a, const struct outcome *b)
            memcmp(a->body, b->body, a->body_length) == 0;
 }
 
-static void answers_mean_what_the_standard_says(void **state)
+TEST_THAT(answers_mean_what_the_standard_says)
 {
-    (void)state;
     for (size_t i = 0; i < ANSWERS; i++) {
         const struct answer *answer = &answers[i];
         struct outcome got;
@@ -107,9 +103,8 @@ static void answers_mean_what_the_standard_says(void **state)
     }
 }
 
-static void any_two_cuts_change_nothing(void **state)
+TEST_THAT(any_two_cuts_change_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < ANSWERS; i++) {
         const struct answer *answer = &answers[i];
         size_t length = strlen(answer->text);
@@ -125,9 +120,8 @@ static void any_two_cuts_change_nothing(void **state)
     }
 }
 
-static void byte_by_byte_changes_nothing(void **state)
+TEST_THAT(byte_by_byte_changes_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < ANSWERS; i++) {
         const struct answer *answer = &answers[i];
         size_t cuts[ANSWER_MAX], length = strlen(answer->text);
@@ -140,9 +134,8 @@ static void byte_by_byte_changes_nothing(void **state)
     }
 }
 
-static void interesting_headers_are_read(void **state)
+TEST_THAT(interesting_headers_are_read)
 {
-    (void)state;
     static const struct {
         const char *header;
         bool replayed;
@@ -186,9 +179,8 @@ static void parse_long(size_t lines, size_t line_length, const char *rest, size_
     free(text);
 }
 
-static void huge_headers_are_refused_at_their_bound(void **state)
+TEST_THAT(huge_headers_are_refused_at_their_bound)
 {
-    (void)state;
     static const char rest[] = "Content-Length: 2\r\n\r\nok";
     static const size_t cuts[] = {0, 37, 1000};
     size_t overhead = strlen(OK_LINE) + strlen("Content-Length: 2\r\n\r\n");
@@ -208,9 +200,8 @@ static void huge_headers_are_refused_at_their_bound(void **state)
     }
 }
 
-static void known_header_beyond_the_kept_bytes_is_refused(void **state)
+TEST_THAT(known_header_beyond_the_kept_bytes_is_refused)
 {
-    (void)state;
     char text[1024], blanks[HTTP_LINE_KEPT + 1];
     struct outcome got;
     memset(blanks, ' ', sizeof blanks - 1);
@@ -223,9 +214,8 @@ static void known_header_beyond_the_kept_bytes_is_refused(void **state)
     assert_int_equal(got.end, HTTP_BAD);
 }
 
-static void endless_interim_answers_are_refused(void **state)
+TEST_THAT(endless_interim_answers_are_refused)
 {
-    (void)state;
     static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct http_parser parser;
     struct http_span span;
@@ -241,9 +231,8 @@ static void endless_interim_answers_are_refused(void **state)
     assert_int_equal(event, HTTP_BAD);
 }
 
-static void nul_in_the_head_is_refused(void **state)
+TEST_THAT(nul_in_the_head_is_refused)
 {
-    (void)state;
     static const char text[] = OK_LINE "X: a\0b\r\nContent-Length: 0\r\n\r\n";
     struct outcome got;
     parse_cut(text, sizeof text - 1, NULL, 0, false, &got);
@@ -288,9 +277,8 @@ static size_t mutate(char *text, size_t length)
 }
 
 /* Whatever it is: no crash, no read beyond, and the same result however it is cut. */
-static void mutated_answers_are_survived_and_cut_alike(void **state)
+TEST_THAT(mutated_answers_are_survived_and_cut_alike)
 {
-    (void)state;
     size_t rounds = getenv("TEST_FULL") != NULL ? 20000000 : 300000;
     random_state = 42;
     for (size_t round = 0; round < rounds; round++) {
@@ -308,20 +296,4 @@ static void mutated_answers_are_survived_and_cut_alike(void **state)
         if (!same(&whole, &got))
             fail_msg("round %zu: '%.*s'", round, (int)length, text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_mean_what_the_standard_says),
-        cmocka_unit_test(any_two_cuts_change_nothing),
-        cmocka_unit_test(byte_by_byte_changes_nothing),
-        cmocka_unit_test(interesting_headers_are_read),
-        cmocka_unit_test(huge_headers_are_refused_at_their_bound),
-        cmocka_unit_test(known_header_beyond_the_kept_bytes_is_refused),
-        cmocka_unit_test(endless_interim_answers_are_refused),
-        cmocka_unit_test(nul_in_the_head_is_refused),
-        cmocka_unit_test(mutated_answers_are_survived_and_cut_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void burst_sends_each_number_once(void **state)
+TEST_THAT(burst_sends_each_number_once)
 {
-    (void)state;
     enum { REQUESTS = 2000 };
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
@@ -32,9 +31,8 @@ static void burst_sends_each_number_once(void **state)
     toy_stop(server);
 }
 
-static void few_requests_open_few_connections(void **state)
+TEST_THAT(few_requests_open_few_connections)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
     probe_init(&probe, 5);
@@ -59,9 +57,8 @@ static void answer_after_5_ms(void *ctx, const struct toy_request *request, stru
     reply->delay_us = 5000;
 }
 
-static void closed_mode_has_one_request_per_connection(void **state)
+TEST_THAT(closed_mode_has_one_request_per_connection)
 {
-    (void)state;
     struct toy_server *server = serve(answer_after_5_ms, NULL);
     struct probe probe;
     probe_init(&probe, 100000);
@@ -80,9 +77,8 @@ static void closed_mode_has_one_request_per_connection(void **state)
     toy_stop(server);
 }
 
-static void workload_ends_the_run_early(void **state)
+TEST_THAT(workload_ends_the_run_early)
 {
-    (void)state;
     static const enum load_mode modes[] = {LOAD_BURST, LOAD_RATE, LOAD_CLOSED};
     struct toy_server *server = serve(NULL, NULL);
     for (size_t i = 0; i < 3; i++) {
@@ -136,9 +132,8 @@ static bool watch(void *ctx, const struct load_progress *now)
     return true;
 }
 
-static void progress_is_reported_and_stop_ends_the_run(void **state)
+TEST_THAT(progress_is_reported_and_stop_ends_the_run)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct watcher watcher = {0};
     struct probe probe;
@@ -168,9 +163,8 @@ static bool refuse_at_third_call(void *ctx, const struct load_progress *now)
     return ++*calls < 3;
 }
 
-static void progress_that_says_no_ends_the_run(void **state)
+TEST_THAT(progress_that_says_no_ends_the_run)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
     int calls = 0;
@@ -189,9 +183,8 @@ static void progress_that_says_no_ends_the_run(void **state)
     toy_stop(server);
 }
 
-static void connections_are_spread_over_targets(void **state)
+TEST_THAT(connections_are_spread_over_targets)
 {
-    (void)state;
     struct toy_server *servers[3];
     struct probe probe;
     probe_init(&probe, 600);
@@ -221,9 +214,8 @@ static void connections_are_spread_over_targets(void **state)
     probe_free(&probe);
 }
 
-static void unix_socket_serves_as_target(void **state)
+TEST_THAT(unix_socket_serves_as_target)
 {
-    (void)state;
     char directory[] = "/tmp/test_load.XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/s", directory);
@@ -244,9 +236,8 @@ static void unix_socket_serves_as_target(void **state)
     rmdir(directory);
 }
 
-static void many_connections_all_carry_requests(void **state)
+TEST_THAT(many_connections_all_carry_requests)
 {
-    (void)state;
     int connections = getenv("TEST_FULL") != NULL ? 9000 : 1000;
     uint64_t requests = (uint64_t)connections * 5;
     struct toy_server *server = serve(NULL, NULL);
@@ -265,9 +256,8 @@ static void many_connections_all_carry_requests(void **state)
     toy_stop(server);
 }
 
-static void wrong_options_are_refused(void **state)
+TEST_THAT(wrong_options_are_refused)
 {
-    (void)state;
     struct probe probe;
     struct load_result result;
     char message[256];
@@ -292,21 +282,4 @@ static void wrong_options_are_refused(void **state)
         assert_true(strlen(message) > 10);
     }
     probe_free(&probe);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(burst_sends_each_number_once),
-        cmocka_unit_test(few_requests_open_few_connections),
-        cmocka_unit_test(closed_mode_has_one_request_per_connection),
-        cmocka_unit_test(workload_ends_the_run_early),
-        cmocka_unit_test(progress_is_reported_and_stop_ends_the_run),
-        cmocka_unit_test(progress_that_says_no_ends_the_run),
-        cmocka_unit_test(connections_are_spread_over_targets),
-        cmocka_unit_test(unix_socket_serves_as_target),
-        cmocka_unit_test(many_connections_all_carry_requests),
-        cmocka_unit_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,9 +154,8 @@ static void check_behaviour(const struct behaviour *behaviour)
     toy_stop(server);
 }
 
-static void every_behaviour_has_its_outcome(void **state)
+TEST_THAT(every_behaviour_has_its_outcome)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof behaviours / sizeof behaviours[0]; i++)
         check_behaviour(&behaviours[i]);
 }
@@ -174,9 +173,8 @@ static char *large_answer(size_t head, size_t body, size_t *ret_length)
     return text;
 }
 
-static void large_answers_are_read_to_the_end(void **state)
+TEST_THAT(large_answers_are_read_to_the_end)
 {
-    (void)state;
     struct behaviour behaviour = {.name = "large", .body = "bbbb", .body_length = LOAD_KEPT_MAX};
     char *answer = large_answer(HEAD_LARGE, LARGE, &behaviour.length);
     static const size_t pieces[] = {0, 1000, 70000};
@@ -188,9 +186,8 @@ static void large_answers_are_read_to_the_end(void **state)
     free(answer);
 }
 
-static void huge_headers_are_a_bad_answer(void **state)
+TEST_THAT(huge_headers_are_a_bad_answer)
 {
-    (void)state;
     struct behaviour behaviour = {
         .name = "huge headers", .end = LOAD_BAD_ANSWER, .reconnects = true};
     char *answer = large_answer(HEAD_TOO_LARGE, 10, &behaviour.length);
@@ -212,9 +209,8 @@ static uint64_t count_ends(const struct load_options *options, enum load_end end
     return n;
 }
 
-static void refused_connection_is_not_sent(void **state)
+TEST_THAT(refused_connection_is_not_sent)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct load_options options = probe_options(toy_url(server));
     toy_stop(server); /* nobody listens there any more */
@@ -226,9 +222,8 @@ static void refused_connection_is_not_sent(void **state)
     assert_int_equal(count_ends(&options, LOAD_NOT_SENT), REQUESTS);
 }
 
-static void closing_on_accept_answers_nothing(void **state)
+TEST_THAT(closing_on_accept_answers_nothing)
 {
-    (void)state;
     struct toy_server *server = toy_start(&(struct toy_options){.close_on_accept = true});
     assert_non_null(server);
     struct load_options options = probe_options(toy_url(server));
@@ -239,9 +234,8 @@ static void closing_on_accept_answers_nothing(void **state)
 }
 
 /* The close comes while the connection is idle: nobody must notice. */
-static void connection_closed_between_requests_is_reopened_silently(void **state)
+TEST_THAT(connection_closed_between_requests_is_reopened_silently)
 {
-    (void)state;
     const struct behaviour behaviour = {.bytes = OK_LINE "Content-Length: 2\r\n\r\nok",
                                         .then = TOY_CLOSE};
     struct toy_server *server = serve(answer_so, (void *)&behaviour);
@@ -284,32 +278,15 @@ static void check_timeouts(struct toy_server *server)
     toy_stop(server);
 }
 
-static void silence_times_out_when_it_should(void **state)
+TEST_THAT(silence_times_out_when_it_should)
 {
-    (void)state;
     check_timeouts(serve(answer_never, NULL));
 }
 
 /* A byte now and then keeps no request alive. */
-static void dripping_bytes_time_out_when_they_should(void **state)
+TEST_THAT(dripping_bytes_time_out_when_they_should)
 {
-    (void)state;
     const struct behaviour behaviour = {
         .bytes = OK_LINE "Content-Length: 5\r\n\r\nhello", .piece = 1, .gap_us = 20000};
     check_timeouts(serve(answer_so, (void *)&behaviour));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_behaviour_has_its_outcome),
-        cmocka_unit_test(large_answers_are_read_to_the_end),
-        cmocka_unit_test(huge_headers_are_a_bad_answer),
-        cmocka_unit_test(refused_connection_is_not_sent),
-        cmocka_unit_test(closing_on_accept_answers_nothing),
-        cmocka_unit_test(connection_closed_between_requests_is_reopened_silently),
-        cmocka_unit_test(silence_times_out_when_it_should),
-        cmocka_unit_test(dripping_bytes_time_out_when_they_should),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 #include <strings.h>
 #include <time.h>
 
-static void good_urls_are_understood(void **state)
+TEST_THAT(good_urls_are_understood)
 {
-    (void)state;
     static const struct {
         const char *url, *host, *address, *path, *socket;
         int port;
@@ -37,9 +36,8 @@ static void good_urls_are_understood(void **state)
     }
 }
 
-static void bad_urls_are_refused_with_a_reason(void **state)
+TEST_THAT(bad_urls_are_refused_with_a_reason)
 {
-    (void)state;
     static const char *const urls[] = {"",
                                        "127.0.0.1:80",
                                        "https://127.0.0.1/",
@@ -140,9 +138,8 @@ static struct load_target target_of(const struct toy_server *server)
     return probe_options(toy_url(server)).targets[0];
 }
 
-static void large_answers_arrive_whole(void **state)
+TEST_THAT(large_answers_arrive_whole)
 {
-    (void)state;
     for (int chunked = 0; chunked < 2; chunked++) {
         struct script script;
         script.large = chunked ? large_by_chunks(&script.length) : large_by_length(&script.length);
@@ -158,9 +155,8 @@ static void large_answers_arrive_whole(void **state)
     }
 }
 
-static void request_carries_method_headers_and_body(void **state)
+TEST_THAT(request_carries_method_headers_and_body)
 {
-    (void)state;
     struct toy_server *server = serve(answer_by_path, NULL);
     struct load_target target = target_of(server);
     char *body;
@@ -183,9 +179,8 @@ static void request_carries_method_headers_and_body(void **state)
     toy_stop(server);
 }
 
-static void failure_is_explained_in_the_body_s_place(void **state)
+TEST_THAT(failure_is_explained_in_the_body_s_place)
 {
-    (void)state;
     static const struct {
         const char *path, *reason;
     } cases[] = {{"/never", "no time left while waiting for the answer"},
@@ -206,9 +201,8 @@ static void failure_is_explained_in_the_body_s_place(void **state)
     free(body);
 }
 
-static void stop_cuts_a_long_wait_short(void **state)
+TEST_THAT(stop_cuts_a_long_wait_short)
 {
-    (void)state;
     enum { LONG_MS = 600000 };
     struct toy_server *server = serve(answer_by_path, NULL);
     struct load_target target = target_of(server);
@@ -228,26 +222,11 @@ static void stop_cuts_a_long_wait_short(void **state)
     toy_stop(server);
 }
 
-static void address_whose_interface_is_gone_is_an_error(void **state)
+TEST_THAT(address_whose_interface_is_gone_is_an_error)
 {
-    (void)state;
     const struct load_target target = {.host = "x", .address = "fe80::1%gone0", .port = 1};
     char *body;
     assert_int_equal(load_fetch(&target, "GET", "/", "", NULL, 300, &body), -1);
     assert_non_null(strstr(body, "no socket"));
     free(body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_urls_are_understood),
-        cmocka_unit_test(bad_urls_are_refused_with_a_reason),
-        cmocka_unit_test(large_answers_arrive_whole),
-        cmocka_unit_test(request_carries_method_headers_and_body),
-        cmocka_unit_test(failure_is_explained_in_the_body_s_place),
-        cmocka_unit_test(stop_cuts_a_long_wait_short),
-        cmocka_unit_test(address_whose_interface_is_gone_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@ static size_t stall_once(void *ctx, uint64_t seq, const struct load_target *targ
 }
 
 /* As many connections as requests: one is always free. */
-static void a_stalled_generator_is_its_own_fault(void **state)
+TEST_THAT(a_stalled_generator_is_its_own_fault)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
     probe_init(&probe, REQUESTS);
@@ -52,9 +51,8 @@ static void answer_slowly(void *ctx, const struct toy_request *request, struct t
 }
 
 /* One connection that is busy for 20 ms with each of ten requests, due within 10 ms. */
-static void a_busy_connection_is_not_the_generators_fault(void **state)
+TEST_THAT(a_busy_connection_is_not_the_generators_fault)
 {
-    (void)state;
     struct toy_server *server = serve(answer_slowly, NULL);
     struct probe probe;
     probe_init(&probe, 10);
@@ -74,9 +72,8 @@ static void a_busy_connection_is_not_the_generators_fault(void **state)
     toy_stop(server);
 }
 
-static void closed_load_is_never_late(void **state)
+TEST_THAT(closed_load_is_never_late)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
     probe_init(&probe, 50);
@@ -88,14 +85,4 @@ static void closed_load_is_never_late(void **state)
     load_result_free(&result);
     probe_free(&probe);
     toy_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stalled_generator_is_its_own_fault),
-        cmocka_unit_test(a_busy_connection_is_not_the_generators_fault),
-        cmocka_unit_test(closed_load_is_never_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* Several requests under way on one connection: each answer comes back to its own request. */
 #include "load.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -170,9 +167,8 @@ static struct load_result run(const struct server *server, struct load_options *
     return result;
 }
 
-static void each_answer_comes_back_to_its_request(void **state)
+TEST_THAT(each_answer_comes_back_to_its_request)
 {
-    (void)state;
     static const size_t pieces[] = {0, 1, 7, 50};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         struct server server = {.hoard = DEPTH, .piece = pieces[i]};
@@ -188,9 +184,8 @@ static void each_answer_comes_back_to_its_request(void **state)
     }
 }
 
-static void what_was_behind_a_closed_connection_is_unknown(void **state)
+TEST_THAT(what_was_behind_a_closed_connection_is_unknown)
 {
-    (void)state;
     struct server server = {.hoard = DEPTH, .close_after = 3};
     struct load_options options = {.mode = LOAD_CLOSED};
     struct record record = {0};
@@ -205,9 +200,8 @@ static void what_was_behind_a_closed_connection_is_unknown(void **state)
     stop(&server);
 }
 
-static void due_requests_do_not_wait_for_the_answer_before(void **state)
+TEST_THAT(due_requests_do_not_wait_for_the_answer_before)
 {
-    (void)state;
     struct server server = {.hoard = DEPTH / 2};
     struct load_options options = {.mode = LOAD_RATE, .rate = 4000};
     struct record record = {0};
@@ -219,9 +213,8 @@ static void due_requests_do_not_wait_for_the_answer_before(void **state)
     assert_true(server.most >= DEPTH / 2);
 }
 
-static void hanging_server_times_all_of_them_out(void **state)
+TEST_THAT(hanging_server_times_all_of_them_out)
 {
-    (void)state;
     struct server server = {.hoard = REQUESTS + 1, .piece = 0};
     struct load_options options = {.mode = LOAD_CLOSED, .timeout_ms = 0};
     struct record record = {0};
@@ -309,9 +302,8 @@ static int64_t note_order(void *ctx, uint64_t seq, const struct load_answer *ans
     return -1;
 }
 
-static void who_has_waited_longest_times_out_first(void **state)
+TEST_THAT(who_has_waited_longest_times_out_first)
 {
-    (void)state;
     static const uint64_t seq[LATE] = {1, 3, 0, 2, 4};
     struct server server = {0};
     struct order order = {0};
@@ -336,16 +328,4 @@ static void who_has_waited_longest_times_out_first(void **state)
         assert_int_equal(order.seq[i], seq[i]);
         assert_int_equal(order.ends[i], i < 3 ? LOAD_ANSWERED : LOAD_TIMED_OUT);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_answer_comes_back_to_its_request),
-        cmocka_unit_test(what_was_behind_a_closed_connection_is_unknown),
-        cmocka_unit_test(due_requests_do_not_wait_for_the_answer_before),
-        cmocka_unit_test(hanging_server_times_all_of_them_out),
-        cmocka_unit_test(who_has_waited_longest_times_out_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@ static int64_t clock_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void rate_sends_nothing_before_it_is_due(void **state)
+TEST_THAT(rate_sends_nothing_before_it_is_due)
 {
-    (void)state;
     enum { REQUESTS = 1000, RATE = 2000 };
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
@@ -42,9 +41,8 @@ static void rate_sends_nothing_before_it_is_due(void **state)
     toy_stop(server);
 }
 
-static void what_is_due_in_the_warm_up_is_done_but_not_measured(void **state)
+TEST_THAT(what_is_due_in_the_warm_up_is_done_but_not_measured)
 {
-    (void)state;
     enum { REQUESTS = 400, RATE = 1000, WARMUP_MS = 100 };
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
@@ -65,9 +63,8 @@ static void what_is_due_in_the_warm_up_is_done_but_not_measured(void **state)
     toy_stop(server);
 }
 
-static void rate_times_duration_is_due_exactly(void **state)
+TEST_THAT(rate_times_duration_is_due_exactly)
 {
-    (void)state;
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
     probe_init(&probe, 10000);
@@ -100,9 +97,8 @@ static bool note_elapsed(void *ctx, const struct load_progress *now)
     return true;
 }
 
-static void straggler_does_not_divide_the_rate(void **state)
+TEST_THAT(straggler_does_not_divide_the_rate)
 {
-    (void)state;
     enum { DURATION_MS = 300 };
     struct toy_server *server = serve(answer_second_late, NULL);
     struct probe probe;
@@ -161,9 +157,8 @@ static int compare(const void *a, const void *b)
 /* Of requests at a steady rate, those due in a pause wait for its end, whatever the client could
  * send meanwhile: at rank r from the top the latency is at least the pause less r / rate. What it
  * really was, the server knows. */
-static void latency_counts_from_the_intended_start(void **state)
+TEST_THAT(latency_counts_from_the_intended_start)
 {
-    (void)state;
     static struct pause pause = {.us = 500000};
     struct toy_server *server = serve(answer_with_pause, &pause);
     struct probe probe;
@@ -207,9 +202,8 @@ static void answer_after_a_minute(void *ctx, const struct toy_request *request,
     reply->delay_us = 60000000;
 }
 
-static void unsent_work_is_counted_as_dropped(void **state)
+TEST_THAT(unsent_work_is_counted_as_dropped)
 {
-    (void)state;
     struct toy_server *server = serve(answer_after_a_minute, NULL);
     struct probe probe;
     probe_init(&probe, 1000);
@@ -239,17 +233,4 @@ static void unsent_work_is_counted_as_dropped(void **state)
     load_result_free(&result);
     probe_free(&probe);
     toy_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_sends_nothing_before_it_is_due),
-        cmocka_unit_test(what_is_due_in_the_warm_up_is_done_but_not_measured),
-        cmocka_unit_test(rate_times_duration_is_due_exactly),
-        cmocka_unit_test(straggler_does_not_divide_the_rate),
-        cmocka_unit_test(latency_counts_from_the_intended_start),
-        cmocka_unit_test(unsent_work_is_counted_as_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void refuse_first(void *ctx, const struct toy_request *request, struct to
     toy_ok(reply, "done");
 }
 
-static void retry_keeps_the_number_and_its_intended_start(void **state)
+TEST_THAT(retry_keeps_the_number_and_its_intended_start)
 {
-    (void)state;
     enum { REQUESTS = 200, RETRY_MS = 20 };
     struct refusals refusals = {.wanted = 2};
     struct toy_server *server = serve(refuse_first, &refusals);
@@ -69,9 +68,8 @@ static void retry_keeps_the_number_and_its_intended_start(void **state)
 }
 
 /* Nothing else happens meanwhile that would wake the thread. */
-static void lone_retry_comes_when_it_is_due(void **state)
+TEST_THAT(lone_retry_comes_when_it_is_due)
 {
-    (void)state;
     enum { RETRIES = 6, RETRY_MS = 20 };
     struct refusals refusals = {.wanted = RETRIES};
     struct toy_server *server = serve(refuse_first, &refusals);
@@ -90,9 +88,8 @@ static void lone_retry_comes_when_it_is_due(void **state)
     toy_stop(server);
 }
 
-static void retry_after_reaches_the_workload(void **state)
+TEST_THAT(retry_after_reaches_the_workload)
 {
-    (void)state;
     struct refusals refusals = {.wanted = 1};
     struct toy_server *server = serve(refuse_first, &refusals);
     struct probe probe;
@@ -107,9 +104,8 @@ static void retry_after_reaches_the_workload(void **state)
     toy_stop(server);
 }
 
-static void retries_finish_after_the_duration_has_ended(void **state)
+TEST_THAT(retries_finish_after_the_duration_has_ended)
 {
-    (void)state;
     struct refusals refusals = {.wanted = 1};
     struct toy_server *server = serve(refuse_first, &refusals);
     struct probe probe;
@@ -132,9 +128,8 @@ static void retries_finish_after_the_duration_has_ended(void **state)
 }
 
 /* Nobody listens: each client knocks with its one request until it gives up. */
-static void closed_client_waits_for_its_retry_before_it_asks_anew(void **state)
+TEST_THAT(closed_client_waits_for_its_retry_before_it_asks_anew)
 {
-    (void)state;
     enum { CLIENTS = 8, RETRY_MS = 20, SENDINGS = 5 };
     struct toy_server *server = serve(NULL, NULL);
     struct load_options options = probe_options(toy_url(server));
@@ -158,9 +153,8 @@ static void closed_client_waits_for_its_retry_before_it_asks_anew(void **state)
     }
 }
 
-static void retries_beyond_the_grace_are_unfinished(void **state)
+TEST_THAT(retries_beyond_the_grace_are_unfinished)
 {
-    (void)state;
     struct refusals refusals = {.wanted = 1000};
     struct toy_server *server = serve(refuse_first, &refusals);
     struct probe probe;
@@ -215,9 +209,8 @@ static void run_abandoning(uint64_t seed, struct probe *probe, int threads)
     toy_stop(server);
 }
 
-static void abandoned_requests_are_chosen_by_the_seed(void **state)
+TEST_THAT(abandoned_requests_are_chosen_by_the_seed)
 {
-    (void)state;
     struct probe first, again, other;
     run_abandoning(42, &first, 1);
     run_abandoning(42, &again, 4);
@@ -238,9 +231,8 @@ static void abandoned_requests_are_chosen_by_the_seed(void **state)
     probe_free(&other);
 }
 
-static void only_the_first_sending_is_abandoned(void **state)
+TEST_THAT(only_the_first_sending_is_abandoned)
 {
-    (void)state;
     enum { REQUESTS = 300 };
     struct toy_server *server = serve(NULL, NULL);
     struct probe probe;
@@ -258,19 +250,4 @@ static void only_the_first_sending_is_abandoned(void **state)
     load_result_free(&result);
     probe_free(&probe);
     toy_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retry_keeps_the_number_and_its_intended_start),
-        cmocka_unit_test(lone_retry_comes_when_it_is_due),
-        cmocka_unit_test(retry_after_reaches_the_workload),
-        cmocka_unit_test(retries_finish_after_the_duration_has_ended),
-        cmocka_unit_test(closed_client_waits_for_its_retry_before_it_asks_anew),
-        cmocka_unit_test(retries_beyond_the_grace_are_unfinished),
-        cmocka_unit_test(abandoned_requests_are_chosen_by_the_seed),
-        cmocka_unit_test(only_the_first_sending_is_abandoned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Who sends what when, without a server and without waiting: the clock is an argument. */
 #include "schedule.h"
+#include "tests.h"
 #include "timers.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +31,8 @@ static uint64_t take_all(struct schedule_cursor *cursors, int threads, int64_t n
     return taken;
 }
 
-static void rate_deals_each_number_once_and_counts_them_alike(void **state)
+TEST_THAT(rate_deals_each_number_once_and_counts_them_alike)
 {
-    (void)state;
     static const double rates[] = {0.5, 1, 3, 7.77, 333.3333, 1000, 44100, 99999.9, 1e6, 3e6};
     static const int64_t durations_ms[] = {1, 3, 10, 33, 100, 1000};
     for (size_t r = 0; r < sizeof rates / sizeof rates[0]; r++)
@@ -68,9 +63,8 @@ static void rate_deals_each_number_once_and_counts_them_alike(void **state)
         }
 }
 
-static void ramp_deals_each_number_once_at_an_evenly_changing_rate(void **state)
+TEST_THAT(ramp_deals_each_number_once_at_an_evenly_changing_rate)
 {
-    (void)state;
     static const struct {
         double from, to;
         int64_t duration_ms;
@@ -104,9 +98,8 @@ static void ramp_deals_each_number_once_at_an_evenly_changing_rate(void **state)
     }
 }
 
-static void burst_is_due_at_once_until_its_number(void **state)
+TEST_THAT(burst_is_due_at_once_until_its_number)
 {
-    (void)state;
     struct load_options options = {.mode = LOAD_BURST, .threads = THREADS, .requests = 100};
     struct schedule schedule;
     struct schedule_cursor cursors[THREADS];
@@ -119,9 +112,8 @@ static void burst_is_due_at_once_until_its_number(void **state)
         assert_int_equal(seen[i], 1);
 }
 
-static void closed_is_due_when_asked_until_the_end(void **state)
+TEST_THAT(closed_is_due_when_asked_until_the_end)
 {
-    (void)state;
     struct load_options options = {.mode = LOAD_CLOSED, .threads = 1, .duration_ms = 10};
     struct schedule schedule;
     struct schedule_cursor cursor;
@@ -133,9 +125,8 @@ static void closed_is_due_when_asked_until_the_end(void **state)
     assert_false(schedule_take(&cursor, START_US + 10000, &seq, &intended_us));
 }
 
-static void stop_makes_nothing_due_from_then_on(void **state)
+TEST_THAT(stop_makes_nothing_due_from_then_on)
 {
-    (void)state;
     struct load_options options = {.mode = LOAD_RATE, .rate = 1000, .threads = 2};
     struct schedule schedule;
     struct schedule_cursor cursors[2];
@@ -147,9 +138,8 @@ static void stop_makes_nothing_due_from_then_on(void **state)
     assert_int_equal(schedule_due(&schedule, START_US + 50000, 0), 10);
 }
 
-static void exhausted_workload_bounds_the_numbers(void **state)
+TEST_THAT(exhausted_workload_bounds_the_numbers)
 {
-    (void)state;
     struct load_options options = {.mode = LOAD_RATE, .rate = 1000, .threads = 1, .requests = 50};
     struct schedule schedule;
     struct schedule_cursor cursor;
@@ -161,9 +151,8 @@ static void exhausted_workload_bounds_the_numbers(void **state)
     assert_int_equal(schedule_due(&schedule, START_US + 1000000, 0), 7);
 }
 
-static void timers_come_in_the_order_of_their_times(void **state)
+TEST_THAT(timers_come_in_the_order_of_their_times)
 {
-    (void)state;
     struct timers timers = {0};
     struct timer timer = {0};
     uint64_t x = 1, added = 0, taken = 0;
@@ -191,18 +180,4 @@ static void timers_come_in_the_order_of_their_times(void **state)
     assert_int_equal(added, taken);
     assert_true(timers_next_us(&timers) == INT64_MAX);
     timers_free(&timers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_deals_each_number_once_and_counts_them_alike),
-        cmocka_unit_test(ramp_deals_each_number_once_at_an_evenly_changing_rate),
-        cmocka_unit_test(burst_is_due_at_once_until_its_number),
-        cmocka_unit_test(closed_is_due_when_asked_until_the_end),
-        cmocka_unit_test(stop_makes_nothing_due_from_then_on),
-        cmocka_unit_test(exhausted_workload_bounds_the_numbers),
-        cmocka_unit_test(timers_come_in_the_order_of_their_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

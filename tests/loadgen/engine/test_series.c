@@ -1,16 +1,11 @@
 /* Curves over time: nothing is lost when they are made coarser. */
 #include "series.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests.h"
 
 enum { INTERVAL_US = SERIES_INTERVAL_US };
 
-static void happenings_are_counted_in_their_interval(void **state)
+TEST_THAT(happenings_are_counted_in_their_interval)
 {
-    (void)state;
     struct series series;
     assert_int_equal(series_init(&series), 0);
     series_at(&series, 0)->sent++;
@@ -25,9 +20,8 @@ static void happenings_are_counted_in_their_interval(void **state)
     series_free(&series);
 }
 
-static void long_run_loses_nothing_but_detail(void **state)
+TEST_THAT(long_run_loses_nothing_but_detail)
 {
-    (void)state;
     struct series series;
     enum { EVENTS = 100000, STEP_US = 7777 };
     assert_int_equal(series_init(&series), 0);
@@ -63,9 +57,8 @@ static void long_run_loses_nothing_but_detail(void **state)
     series_free(&series);
 }
 
-static void coarse_and_fine_add_up(void **state)
+TEST_THAT(coarse_and_fine_add_up)
 {
-    (void)state;
     struct series fine, coarse;
     assert_int_equal(series_init(&fine), 0);
     assert_int_equal(series_init(&coarse), 0);
@@ -84,9 +77,8 @@ static void coarse_and_fine_add_up(void **state)
     series_free(&coarse);
 }
 
-static void percentiles_are_upper_bounds_within_a_quarter(void **state)
+TEST_THAT(percentiles_are_upper_bounds_within_a_quarter)
 {
-    (void)state;
     for (int64_t us = 0; us < INT64_C(4000000000); us = us * 21 / 20 + 1) {
         struct series_point point = {0};
         series_latency(&point, us);
@@ -105,15 +97,4 @@ static void percentiles_are_upper_bounds_within_a_quarter(void **state)
     assert_int_equal(series_percentile(&none, 99), 0);
     series_latency(&one, 1000);
     assert_int_equal(series_percentile(&one, 99), 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(happenings_are_counted_in_their_interval),
-        cmocka_unit_test(long_run_loses_nothing_but_detail),
-        cmocka_unit_test(coarse_and_fine_add_up),
-        cmocka_unit_test(percentiles_are_upper_bounds_within_a_quarter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

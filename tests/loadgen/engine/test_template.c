@@ -1,10 +1,7 @@
 /* Requests from templates. */
 #include "template.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +22,8 @@ static char *expand(const char *text, uint64_t seq, unsigned place)
     return to;
 }
 
-static void placeholders_are_filled_in(void **state)
+TEST_THAT(placeholders_are_filled_in)
 {
-    (void)state;
     assert_string_equal(expand("", 3, 0), "");
     assert_string_equal(expand("plain {text}", 3, 0), "plain {text}");
     assert_string_equal(expand("{{seq}}", 3, 0), "3");
@@ -42,9 +38,8 @@ static void placeholders_are_filled_in(void **state)
     }
 }
 
-static void uuid_is_one_of_version_4(void **state)
+TEST_THAT(uuid_is_one_of_version_4)
 {
-    (void)state;
     for (uint64_t seq = 0; seq < 1000; seq++) {
         const char *uuid = expand("{{uuid}}", seq, 0);
         unsigned a, b, c, d;
@@ -58,9 +53,8 @@ static void uuid_is_one_of_version_4(void **state)
     }
 }
 
-static void same_seed_and_number_ask_for_the_same_and_others_do_not(void **state)
+TEST_THAT(same_seed_and_number_ask_for_the_same_and_others_do_not)
 {
-    (void)state;
     assert_string_equal(expand("{{uuid}}", 5, 0), expand("{{uuid}}", 5, 0));
     assert_string_not_equal(expand("{{uuid}}", 5, 0), expand("{{uuid}}", 6, 0));
     assert_string_not_equal(expand("{{uuid}}", 5, 0), expand("{{uuid}}", 5, 1));
@@ -68,9 +62,8 @@ static void same_seed_and_number_ask_for_the_same_and_others_do_not(void **state
     assert_true(strncmp(two, two + 37, 36) != 0);
 }
 
-static void nonsense_is_refused(void **state)
+TEST_THAT(nonsense_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"{{",      "{{seq",           "{{seq }}",
                                         "{{now}}", "{{random 1}}",    "{{random 2 1}}",
                                         "{{}}",    "{{random 1 2 3}}"};
@@ -85,9 +78,8 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(template_expand(&template, SEED, 1, 0, out, sizeof out), -1);
 }
 
-static void message_shows_the_placeholder_and_no_more(void **state)
+TEST_THAT(message_shows_the_placeholder_and_no_more)
 {
-    (void)state;
     static const struct {
         const char *text, *shown;
     } wrong[] = {{"X: {{nope}}\r\nHost: a\r\n", "'{{nope}}' is"},
@@ -100,16 +92,4 @@ static void message_shows_the_placeholder_and_no_more(void **state)
         if (strncmp(message, wrong[i].shown, strlen(wrong[i].shown)) != 0)
             fail_msg("%s", message);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placeholders_are_filled_in),
-        cmocka_unit_test(uuid_is_one_of_version_4),
-        cmocka_unit_test(same_seed_and_number_ask_for_the_same_and_others_do_not),
-        cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(message_shows_the_placeholder_and_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Right histories hold, whatever became of what is unknown; and what is no history is refused. The
  * wrong ones are in test_check_wrong.c. */
 #include "history_text.h"
+#include "tests.h"
 #include "wrong_histories.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +29,8 @@ static void holds(const char *text, const char *audit)
     fail_msg("accused: %s", text);
 }
 
-static void right_histories_hold(void **state)
+TEST_THAT(right_histories_hold)
 {
-    (void)state;
     holds(ITEM "1-6 k1 buy 1 a: 9>8 v3 f8\n2-5 k2 buy 1 a: 10>9 v2 f7\n3-9 k3 read a: 9 v2",
           ITEM_AUDIT(8, 2));
     holds("item a 1 v1\n1-6 k1 buy 1 a: 1>0 v2\n2-8 k2 buy 1 a: sold-out",
@@ -63,9 +58,8 @@ static void right_histories_hold(void **state)
 }
 
 /* k1 may have been done or not, before or after the others. */
-static void unknown_outcome_is_allowed_both_ways(void **state)
+TEST_THAT(unknown_outcome_is_allowed_both_ways)
 {
-    (void)state;
     static const char *const ends[] = {"1-5 k1 buy 1 a: lost", "1-? k1 buy 1 a"};
     char text[400];
     for (int i = 0; i < 2; i++) {
@@ -96,9 +90,8 @@ static void unknown_outcome_is_allowed_both_ways(void **state)
     holds(ITEM "1-5 k1 buy 2 a: lost\n1-5 k2 buy 1 a: lost\n6-9 k3 buy 1 a: 8>7 v3", NULL);
 }
 
-static void same_answer_to_a_key_again_holds(void **state)
+TEST_THAT(same_answer_to_a_key_again_holds)
 {
-    (void)state;
     holds(ITEM "1-5 k1 buy 1 a: 10>9 v2\n6-9 k1 buy 1 a: 10>9 v2", NULL);
     /* A first request that still runs decides nothing. */
     holds(ITEM "1-5 k1 buy 1 a: in-flight\n6-9 k1 buy 1 a: 10>9 v2", NULL);
@@ -122,9 +115,8 @@ static int read_users(const char *one, const char *two, struct history *ret, cha
 }
 
 /* A name is never cut: two users would become one, with one limit. */
-static void long_names_are_told_apart(void **state)
+TEST_THAT(long_names_are_told_apart)
 {
-    (void)state;
     char one[1001], two[1001], message[512];
     struct history history;
     memset(one, 'u', sizeof one);
@@ -142,9 +134,8 @@ static void long_names_are_told_apart(void **state)
     assert_non_null(strstr(message, "an id is longer than the service allows"));
 }
 
-static void nonsense_is_refused_with_its_line(void **state)
+TEST_THAT(nonsense_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } wrong[] = {
@@ -179,9 +170,8 @@ static void nonsense_is_refused_with_its_line(void **state)
 }
 
 /* Its writer was killed in the middle of a line. */
-static void torn_last_line_is_left_out_and_told(void **state)
+TEST_THAT(torn_last_line_is_left_out_and_told)
 {
-    (void)state;
     static const char whole[] = RUN ITEM_LINE ASKED_LINE;
     char path[] = "/tmp/test-check-XXXXXX", message[512];
     int fd = mkstemp(path);
@@ -204,17 +194,4 @@ static void torn_last_line_is_left_out_and_told(void **state)
         history_free(&history);
     }
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_histories_hold),
-        cmocka_unit_test(unknown_outcome_is_allowed_both_ways),
-        cmocka_unit_test(same_answer_to_a_key_again_holds),
-        cmocka_unit_test(long_names_are_told_apart),
-        cmocka_unit_test(nonsense_is_refused_with_its_line),
-        cmocka_unit_test(torn_last_line_is_left_out_and_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
 #include "history_sim.h"
 #include "history_text.h"
 #include "process.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +37,8 @@ static void expect_holds(uint64_t seed, const struct sim_options *options)
         explain(seed, verdict);
 }
 
-static void right_history_is_not_accused(void **state)
+TEST_THAT(right_history_is_not_accused)
 {
-    (void)state;
     int lost = 0, refused = 0;
     for (uint64_t seed = 0; seed < (uint64_t)histories(); seed++) {
         struct sim_options options = {.n = 20 + (int)(seed * 7 % 300),
@@ -61,9 +57,8 @@ static void right_history_is_not_accused(void **state)
 }
 
 /* Then the places of all changes are to be searched for. */
-static void right_history_without_versions_is_not_accused(void **state)
+TEST_THAT(right_history_without_versions_is_not_accused)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < (uint64_t)histories(); seed++) {
         struct sim_options options = {.n = 10 + (int)(seed % 30),
                                       .clients = 1 + (int)(seed % 5),
@@ -72,9 +67,8 @@ static void right_history_without_versions_is_not_accused(void **state)
     }
 }
 
-static void right_history_with_one_mistake_is_found(void **state)
+TEST_THAT(right_history_with_one_mistake_is_found)
 {
-    (void)state;
     int planted = 0;
     for (uint64_t seed = 0; planted < histories(); seed++) {
         struct sim_options options = {
@@ -88,14 +82,4 @@ static void right_history_with_one_mistake_is_found(void **state)
         if (verdict != CHECK_BROKEN)
             print_error("missed: %s\n", mistake), explain(seed, verdict);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_history_is_not_accused),
-        cmocka_unit_test(right_history_without_versions_is_not_accused),
-        cmocka_unit_test(right_history_with_one_mistake_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

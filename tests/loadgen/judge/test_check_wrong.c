@@ -1,12 +1,8 @@
 /* Every wrong history is found, by the checker that is for it, and is told so that a person can
  * read it. */
 #include "history_text.h"
+#include "tests.h"
 #include "wrong_histories.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,9 +20,8 @@ static bool are_among(const char *names, const char *found)
     return true;
 }
 
-static void every_wrong_history_is_found(void **state)
+TEST_THAT(every_wrong_history_is_found)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     int missed = 0;
     for (int i = 0; i < N_WRONG_HISTORIES; i++) {
@@ -45,9 +40,8 @@ static void every_wrong_history_is_found(void **state)
 }
 
 /* With an audit that fits it, or without one: what the history alone shows is found either way. */
-static void what_the_history_shows_needs_no_audit(void **state)
+TEST_THAT(what_the_history_shows_needs_no_audit)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     int with_audit = 0;
     for (int i = 0; i < N_WRONG_HISTORIES; i++) {
@@ -64,9 +58,8 @@ static void what_the_history_shows_needs_no_audit(void **state)
 }
 
 /* What a read has seen is there at the end, too, though the sums allow both. */
-static void audit_is_a_read_after_all_others(void **state)
+TEST_THAT(audit_is_a_read_after_all_others)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     static const char text[] = ITEM "1-5 k1 buy 1 a: lost\n6-9 k2 read a: 9 v2";
     assert_int_equal(history_text_check(text, ITEM_AUDIT(9, 1), results), CHECK_HOLDS);
@@ -74,9 +67,8 @@ static void audit_is_a_read_after_all_others(void **state)
     assert_string_equal(history_text_finders(results), "order");
 }
 
-static void contradiction_is_told_with_its_operations_and_no_others(void **state)
+TEST_THAT(contradiction_is_told_with_its_operations_and_no_others)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     static const char text[] = "item a 10 v1\n"
                                "1000-2000 first buy 1 a: 10>9 v2\n"
@@ -99,9 +91,8 @@ static void contradiction_is_told_with_its_operations_and_no_others(void **state
     assert_null(strstr(told, "fourth"));
 }
 
-static void nothing_checked_is_not_holds(void **state)
+TEST_THAT(nothing_checked_is_not_holds)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     assert_int_equal(history_text_check("item a 10 v1\n1-5 k1 buy 1 a: unsent", NULL, results),
                      CHECK_NOTHING);
@@ -110,9 +101,8 @@ static void nothing_checked_is_not_holds(void **state)
                      CHECK_NOTHING);
 }
 
-static void number_whose_beginning_is_not_told_is_not_decided(void **state)
+TEST_THAT(number_whose_beginning_is_not_told_is_not_decided)
 {
-    (void)state;
     struct check_result results[HISTORY_CHECKERS_MAX];
     assert_int_equal(history_text_check("item b 10 v1\n1-5 k1 buy 1 a: 10>9 v2", NULL, results),
                      CHECK_UNDECIDED);
@@ -122,17 +112,4 @@ static void number_whose_beginning_is_not_told_is_not_decided(void **state)
         history_text_check("account x 1000 v1\n1-5 k1 move 300 x y: 1000>700 v2", NULL, results),
         CHECK_UNDECIDED);
     assert_non_null(strstr(results[0].example, "account:y: not decided"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wrong_history_is_found),
-        cmocka_unit_test(what_the_history_shows_needs_no_audit),
-        cmocka_unit_test(audit_is_a_read_after_all_others),
-        cmocka_unit_test(contradiction_is_told_with_its_operations_and_no_others),
-        cmocka_unit_test(nothing_checked_is_not_holds),
-        cmocka_unit_test(number_whose_beginning_is_not_told_is_not_decided),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

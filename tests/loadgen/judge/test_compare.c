@@ -1,19 +1,15 @@
 /* Two reports side by side: medians, ranges, and when a difference counts. */
 #include "compare_command.h"
 #include "compare.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void median_and_range_whatever_the_order(void **state)
+TEST_THAT(median_and_range_whatever_the_order)
 {
-    (void)state;
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2}, one[] = {7};
     struct spread spread = spread_of(odd, 3);
     assert_true(spread.median == 3 && spread.min == 1 && spread.max == 5 && spread.n == 3);
@@ -38,9 +34,8 @@ static json_t *report(int n, double first, double step)
     return json_pack("{s:o}", "runs", runs);
 }
 
-static void runs_of_one_workload_and_guard_are_one_group(void **state)
+TEST_THAT(runs_of_one_workload_and_guard_are_one_group)
 {
-    (void)state;
     static struct compare_group groups[COMPARE_GROUPS_MAX];
     json_t *json = json_pack("{s:[o,o,o,o]}", "runs", run("sale", "none", 100, 9),
                              run("sale", "mutex", 50, 20), run("sale", "none", 300, 5),
@@ -77,9 +72,8 @@ static enum compare_finding finding(int n_a, double a, int n_b, double b, double
     return found;
 }
 
-static void a_difference_has_a_direction_and_needs_runs(void **state)
+TEST_THAT(a_difference_has_a_direction_and_needs_runs)
 {
-    (void)state;
     assert_int_equal(finding(6, 100, 6, 200, 0.05), COMPARE_BETTER); /* a rate */
     assert_int_equal(finding(6, 200, 6, 100, 0.05), COMPARE_WORSE);
     assert_int_equal(finding(6, 100, 6, 100, 0.05), COMPARE_SAME);
@@ -111,9 +105,8 @@ static json_t *asked_of(json_t *of, size_t run_number)
     return json_object_get(json_array_get(json_object_get(of, "runs"), run_number), "asked");
 }
 
-static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
+TEST_THAT(runs_of_another_load_are_told_apart_by_what_differs)
 {
-    (void)state;
     char text[COMPARE_LOAD_TEXT_MAX];
     json_t *a = report(2, 100, 1), *b = report(3, 100, 1);
     assert_true(same_load(a, b, text));
@@ -141,9 +134,8 @@ static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
 }
 
 /* So many differences that they do not fit: the text ends within its room. */
-static void differences_are_named_as_far_as_there_is_room(void **state)
+TEST_THAT(differences_are_named_as_far_as_there_is_room)
 {
-    (void)state;
     struct {
         char text[COMPARE_LOAD_TEXT_MAX], behind[8];
     } room = {.behind = "behind"};
@@ -165,9 +157,8 @@ static void differences_are_named_as_far_as_there_is_room(void **state)
 }
 
 /* A difference in the first run of B hides none in a later run of A. */
-static void each_run_of_both_is_looked_at(void **state)
+TEST_THAT(each_run_of_both_is_looked_at)
 {
-    (void)state;
     char text[COMPARE_LOAD_TEXT_MAX];
     json_t *a = report(3, 100, 1), *b = report(1, 100, 1);
     json_object_set_new(asked_of(a, 1), "connections", json_integer(8));
@@ -180,9 +171,8 @@ static void each_run_of_both_is_looked_at(void **state)
     json_decref(b);
 }
 
-static void groups_beyond_the_most_are_left_out(void **state)
+TEST_THAT(groups_beyond_the_most_are_left_out)
 {
-    (void)state;
     static struct compare_group groups[COMPARE_GROUPS_MAX + 1];
     json_t *runs = json_array();
     for (int i = 0; i < COMPARE_GROUPS_MAX + 2; i++) {
@@ -203,9 +193,8 @@ static void groups_beyond_the_most_are_left_out(void **state)
     json_decref(json);
 }
 
-static void figure_that_a_run_lacks_is_not_counted(void **state)
+TEST_THAT(figure_that_a_run_lacks_is_not_counted)
 {
-    (void)state;
     static struct compare_group groups[COMPARE_GROUPS_MAX];
     json_t *json = report(3, 100, 1), *second = json_array_get(json_object_get(json, "runs"), 1);
     json_object_set_new(second, "throughput_rps", json_null());
@@ -219,9 +208,8 @@ static void figure_that_a_run_lacks_is_not_counted(void **state)
     json_decref(json);
 }
 
-static void metrics_are_found_by_their_flags(void **state)
+TEST_THAT(metrics_are_found_by_their_flags)
 {
-    (void)state;
     for (int i = 0; i < COMPARE_METRICS; i++)
         assert_int_equal(compare_metric_find(compare_metrics[i].flag), i);
     assert_int_equal(compare_metric_find("requests/s"), -1);
@@ -252,9 +240,8 @@ static int status_of(int n, double rate_b, const char *connections_b, const char
     return status;
 }
 
-static void worse_by_a_named_metric_is_99(void **state)
+TEST_THAT(worse_by_a_named_metric_is_99)
 {
-    (void)state;
     assert_int_equal(status_of(8, 100, NULL, NULL), 0); /* worse, and nobody named it */
     assert_int_equal(status_of(8, 100, NULL, "rate"), 99);
     assert_int_equal(status_of(8, 300, NULL, "rate"), 0);
@@ -264,21 +251,4 @@ static void worse_by_a_named_metric_is_99(void **state)
     assert_int_equal(status_of(3, 100, NULL, "rate"), 1);  /* too few to tell */
     assert_int_equal(status_of(8, 100, NULL, "max"), 1);   /* not in the reports */
     assert_int_equal(status_of(8, 100, "8", "rate"), 1);   /* another load */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(median_and_range_whatever_the_order),
-        cmocka_unit_test(runs_of_one_workload_and_guard_are_one_group),
-        cmocka_unit_test(a_difference_has_a_direction_and_needs_runs),
-        cmocka_unit_test(runs_of_another_load_are_told_apart_by_what_differs),
-        cmocka_unit_test(differences_are_named_as_far_as_there_is_room),
-        cmocka_unit_test(each_run_of_both_is_looked_at),
-        cmocka_unit_test(groups_beyond_the_most_are_left_out),
-        cmocka_unit_test(figure_that_a_run_lacks_is_not_counted),
-        cmocka_unit_test(metrics_are_found_by_their_flags),
-        cmocka_unit_test(worse_by_a_named_metric_is_99),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* What a run writes down is what a checker reads, years later. */
 #include "history.h"
 #include "steady.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +37,8 @@ static void read_back(struct written *written, struct history *ret)
         fail_msg("%s", message);
 }
 
-static void an_order_and_its_answer_are_read_as_they_were_written(void **state)
+TEST_THAT(an_order_and_its_answer_are_read_as_they_were_written)
 {
-    (void)state;
     struct written written;
     struct history history;
     begin(&written);
@@ -76,9 +72,8 @@ static void an_order_and_its_answer_are_read_as_they_were_written(void **state)
     history_free(&history);
 }
 
-static void every_end_leaves_what_is_known_after_it(void **state)
+TEST_THAT(every_end_leaves_what_is_known_after_it)
 {
-    (void)state;
     static const char running[] = "{\"type\":\"/problems/in-flight\",\"title\":\"x\"}";
     static const char other[] = "{\"type\":\"/problems/sold-out\",\"title\":\"x\"}";
     static const struct {
@@ -131,9 +126,8 @@ static void every_end_leaves_what_is_known_after_it(void **state)
     history_free(&history);
 }
 
-static void nothing_is_written_without_a_writer(void **state)
+TEST_THAT(nothing_is_written_without_a_writer)
 {
-    (void)state;
     history_run(NULL, "sale", "none", "r", 1);
     history_resource(NULL, "item:a", 10, 1, 2);
     history_invoke(NULL, "k", ORDERS, "{}");
@@ -141,9 +135,8 @@ static void nothing_is_written_without_a_writer(void **state)
     assert_int_equal(history_close(NULL), 0);
 }
 
-static void a_file_that_takes_no_more_is_told(void **state)
+TEST_THAT(a_file_that_takes_no_more_is_told)
 {
-    (void)state;
     struct history_writer *writer;
     assert_int_equal(history_create("/nonexistent/x", &writer), -1);
     assert_int_equal(errno, ENOENT);
@@ -151,15 +144,4 @@ static void a_file_that_takes_no_more_is_told(void **state)
     history_resource(writer, "item:a", 10, 1, 2);
     assert_int_equal(history_close(writer), -1);
     assert_int_equal(errno, ENOSPC);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_and_its_answer_are_read_as_they_were_written),
-        cmocka_unit_test(every_end_leaves_what_is_known_after_it),
-        cmocka_unit_test(nothing_is_written_without_a_writer),
-        cmocka_unit_test(a_file_that_takes_no_more_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Numbers at the limits of 64 bits, from a history, an audit or a report: no judge is taken in by a
  * sum that wrapped. */
 #include "check.h"
+#include "tests.h"
 #include "text.h"
 #include "threshold.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +56,8 @@ static bool finds(const char *checker, const char *text, const struct check_audi
     return found.breaches > 0;
 }
 
-static void balance_that_wrapped_is_found(void **state)
+TEST_THAT(balance_that_wrapped_is_found)
 {
-    (void)state;
     struct audit_row row = {.resource = "account:x", .initial = INT64_MAX, .current = INT64_MIN};
     const struct check_audit audit = {.rows = &row, .n_rows = 1};
     static const char one[] = RESOURCE("account:x", MOST) CHANGE("1", "k1", "1");
@@ -73,9 +68,8 @@ static void balance_that_wrapped_is_found(void **state)
     assert_true(finds("bank", two, &audit));
 }
 
-static void stock_that_wrapped_is_found(void **state)
+TEST_THAT(stock_that_wrapped_is_found)
 {
-    (void)state;
     struct audit_row row = {
         .resource = "item:a", .initial = INT64_MIN, .current = INT64_MAX, .sold = 1};
     const struct check_audit audit = {.rows = &row, .n_rows = 1};
@@ -90,9 +84,8 @@ static void stock_that_wrapped_is_found(void **state)
     assert_true(finds("stock", sold, NULL));
 }
 
-static void numbers_at_the_limits_are_read_and_compared(void **state)
+TEST_THAT(numbers_at_the_limits_are_read_and_compared)
 {
-    (void)state;
     /* Versions and times whose differences do not fit. */
     static const char far_apart[] =
         RESOURCE("account:x", "0") CHANGE(LEAST, "k1", "1") CHANGE("1", "k2", LEAST)
@@ -102,9 +95,8 @@ static void numbers_at_the_limits_are_read_and_compared(void **state)
     assert_true(finds("bank", far_apart, NULL));
 }
 
-static void number_that_cannot_be_meant_is_refused(void **state)
+TEST_THAT(number_that_cannot_be_meant_is_refused)
 {
-    (void)state;
     struct history history;
     char message[512];
     assert_int_equal(
@@ -121,9 +113,8 @@ static void number_that_cannot_be_meant_is_refused(void **state)
 }
 
 /* An audit's figures, whatever a service says. */
-static void verdict_of_figures_that_do_not_fit_is_not_ok(void **state)
+TEST_THAT(verdict_of_figures_that_do_not_fit_is_not_ok)
 {
-    (void)state;
     static const int64_t edges[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
     enum { EDGES = sizeof edges / sizeof *edges };
     for (int i = 0; i < EDGES * EDGES * EDGES; i++) {
@@ -141,9 +132,8 @@ static void verdict_of_figures_that_do_not_fit_is_not_ok(void **state)
     }
 }
 
-static void figure_beyond_64_bits_is_shown_as_the_most(void **state)
+TEST_THAT(figure_beyond_64_bits_is_shown_as_the_most)
 {
-    (void)state;
     char text[TEXT_MAX], value[80], message[200];
     struct threshold threshold;
     static const struct {
@@ -160,17 +150,4 @@ static void figure_beyond_64_bits_is_shown_as_the_most(void **state)
     assert_int_equal(threshold_parse("p(99)<1", &threshold, message, sizeof message), 0);
     assert_string_equal(threshold_value_text(&threshold, 1e300, value, sizeof value),
                         "9223372036854.78 s");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(balance_that_wrapped_is_found),
-        cmocka_unit_test(stock_that_wrapped_is_found),
-        cmocka_unit_test(numbers_at_the_limits_are_read_and_compared),
-        cmocka_unit_test(number_that_cannot_be_meant_is_refused),
-        cmocka_unit_test(verdict_of_figures_that_do_not_fit_is_not_ok),
-        cmocka_unit_test(figure_beyond_64_bits_is_shown_as_the_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

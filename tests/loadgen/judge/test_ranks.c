@@ -2,14 +2,11 @@
  * how often it finds what is there, and what is not. */
 #include "ranks.h"
 #include "splitmix.h"
+#include "tests.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* -- the test ---------------------------------------------------------------------------------- */
 
@@ -48,9 +45,8 @@ static double counted_p(const double *pool, size_t n_a, size_t n_b)
     return fmin(1, 2 * fmin(below, above) / all);
 }
 
-static void p_is_that_of_all_orders_counted_ties_included(void **state)
+TEST_THAT(p_is_that_of_all_orders_counted_ties_included)
 {
-    (void)state;
     uint64_t seed = 1;
     for (int trial = 0; trial < 300; trial++) {
         double pool[10];
@@ -67,18 +63,16 @@ static void p_is_that_of_all_orders_counted_ties_included(void **state)
 
 /* Hollander and Wolfe (1999), table 4.1: permeability of chorioamnion, term and early pregnancy:
  * P(W >= 35) = 0.127. */
-static void p_of_a_published_example(void **state)
+TEST_THAT(p_of_a_published_example)
 {
-    (void)state;
     static const double x[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
     static const double y[] = {1.15, 0.88, 0.90, 0.74, 1.21};
     assert_true(u_of(x, 10, y, 5) == 35);
     assert_true(fabs(ranks_p(x, 10, y, 5) - 2 * 0.1272) < 0.0001);
 }
 
-static void large_samples_are_taken_for_normal_and_hardly_differ(void **state)
+TEST_THAT(large_samples_are_taken_for_normal_and_hardly_differ)
 {
-    (void)state;
     double a[26], b[26];
     for (size_t shift = 0; shift < 20; shift++) {
         for (size_t i = 0; i < 26; i++) {
@@ -95,9 +89,8 @@ static void large_samples_are_taken_for_normal_and_hardly_differ(void **state)
     assert_true(ranks_p(a, 0, b, 3) == 1);
 }
 
-static void few_values_can_show_nothing(void **state)
+TEST_THAT(few_values_can_show_nothing)
 {
-    (void)state;
     assert_true(fabs(ranks_least_p(4, 4) - 2.0 / 70) < 1e-12);
     assert_true(ranks_least_p(0, 5) == 1);
     assert_int_equal(ranks_needed(0.05), 4);
@@ -109,9 +102,8 @@ static void few_values_can_show_nothing(void **state)
 
 /* -- the ratio --------------------------------------------------------------------------------- */
 
-static void ratio_is_the_middle_of_all_ratios(void **state)
+TEST_THAT(ratio_is_the_middle_of_all_ratios)
 {
-    (void)state;
     static const double a[] = {1, 2, 4}, b[] = {2, 4, 8}, odd[] = {100, 101, 102, 103, 104, 105};
     struct ranks_ratio ratio;
     assert_true(ranks_ratio(a, 3, b, 3, 0.05, &ratio));
@@ -188,9 +180,39 @@ static struct shares simulate(size_t n, int trials)
     return shares;
 }
 
-static void more_runs_see_more_and_cry_wolf_no_oftener(void **state)
+TEST_THAT(empty_sample_and_values_without_logarithm_have_no_ratio)
 {
-    (void)state;
+    const double a[] = {1, 2, 3, 4}, zero[] = {1, 2, 0, 4}, minus[] = {-1, 2, 3, 4};
+    struct ranks_ratio ratio = {.ratio = 7};
+    assert_true(ranks_p(a, 4, a, 0) == 1);
+    assert_true(ranks_p(a, 0, a, 4) == 1);
+    assert_true(ranks_p(a, 0, a, 0) == 1);
+    assert_false(ranks_ratio(a, 4, a, 0, 0.05, &ratio));
+    assert_false(ranks_ratio(a, 0, a, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(a, 4, zero, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(zero, 4, a, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(minus, 4, a, 4, 0.05, &ratio));
+    assert_true(ratio.ratio == 7); /* written only on success */
+}
+
+/* So sure that not even all pairs bound the ratio, also where the distribution is taken as normal.
+ */
+TEST_THAT(no_sample_bounds_a_ratio_beyond_all_doubt)
+{
+    double few[3] = {1, 2, 3}, many[RANKS_EXACT_MAX], one[] = {2};
+    struct ranks_ratio ratio;
+    for (int i = 0; i < RANKS_EXACT_MAX; i++)
+        many[i] = 1 + i;
+    assert_true(ranks_ratio(few, 3, few, 3, 0.01, &ratio));
+    assert_true(ratio.low == 0 && isinf(ratio.high));
+    assert_true(ranks_ratio(one, 1, many, RANKS_EXACT_MAX, 1e-9, &ratio));
+    assert_true(ratio.low == 0 && isinf(ratio.high));
+    assert_true(ranks_ratio(many, RANKS_EXACT_MAX, many, RANKS_EXACT_MAX, 0.05, &ratio));
+    assert_true(ratio.low > 0 && ratio.low < 1 && ratio.high > 1 && ratio.high < 2);
+}
+
+TEST_THAT(more_runs_see_more_and_cry_wolf_no_oftener)
+{
     static const struct {
         size_t n;
         int trials;
@@ -210,52 +232,4 @@ static void more_runs_see_more_and_cry_wolf_no_oftener(void **state)
                     1 - 0.05 / METRICS - 3 * sqrt(0.05 / METRICS / cases[i].trials));
         before = shares.found;
     }
-}
-
-static void empty_sample_and_values_without_logarithm_have_no_ratio(void **state)
-{
-    (void)state;
-    const double a[] = {1, 2, 3, 4}, zero[] = {1, 2, 0, 4}, minus[] = {-1, 2, 3, 4};
-    struct ranks_ratio ratio = {.ratio = 7};
-    assert_true(ranks_p(a, 4, a, 0) == 1);
-    assert_true(ranks_p(a, 0, a, 4) == 1);
-    assert_true(ranks_p(a, 0, a, 0) == 1);
-    assert_false(ranks_ratio(a, 4, a, 0, 0.05, &ratio));
-    assert_false(ranks_ratio(a, 0, a, 4, 0.05, &ratio));
-    assert_false(ranks_ratio(a, 4, zero, 4, 0.05, &ratio));
-    assert_false(ranks_ratio(zero, 4, a, 4, 0.05, &ratio));
-    assert_false(ranks_ratio(minus, 4, a, 4, 0.05, &ratio));
-    assert_true(ratio.ratio == 7); /* written only on success */
-}
-
-/* So sure that not even all pairs bound the ratio, also where the distribution is taken as normal.
- */
-static void no_sample_bounds_a_ratio_beyond_all_doubt(void **state)
-{
-    (void)state;
-    double few[3] = {1, 2, 3}, many[RANKS_EXACT_MAX], one[] = {2};
-    struct ranks_ratio ratio;
-    for (int i = 0; i < RANKS_EXACT_MAX; i++)
-        many[i] = 1 + i;
-    assert_true(ranks_ratio(few, 3, few, 3, 0.01, &ratio));
-    assert_true(ratio.low == 0 && isinf(ratio.high));
-    assert_true(ranks_ratio(one, 1, many, RANKS_EXACT_MAX, 1e-9, &ratio));
-    assert_true(ratio.low == 0 && isinf(ratio.high));
-    assert_true(ranks_ratio(many, RANKS_EXACT_MAX, many, RANKS_EXACT_MAX, 0.05, &ratio));
-    assert_true(ratio.low > 0 && ratio.low < 1 && ratio.high > 1 && ratio.high < 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p_is_that_of_all_orders_counted_ties_included),
-        cmocka_unit_test(p_of_a_published_example),
-        cmocka_unit_test(large_samples_are_taken_for_normal_and_hardly_differ),
-        cmocka_unit_test(few_values_can_show_nothing),
-        cmocka_unit_test(ratio_is_the_middle_of_all_ratios),
-        cmocka_unit_test(empty_sample_and_values_without_logarithm_have_no_ratio),
-        cmocka_unit_test(no_sample_bounds_a_ratio_beyond_all_doubt),
-        cmocka_unit_test(more_runs_see_more_and_cry_wolf_no_oftener),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
 #include "compare.h"
 #include "history.h"
 #include "scarce.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +29,8 @@ static void write_history(char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-static void history_without_memory_is_told(void **state)
+TEST_THAT(history_without_memory_is_told)
 {
-    (void)state;
     char path[] = "/tmp/test-scarce-XXXXXX", message[512];
     int refused = 1, failures = 0;
     write_history(path);
@@ -58,9 +54,8 @@ static void history_without_memory_is_told(void **state)
     assert_true(failures > 100);
 }
 
-static void comparison_without_memory_is_told(void **state)
+TEST_THAT(comparison_without_memory_is_told)
 {
-    (void)state;
     static struct compare_group groups[COMPARE_GROUPS_MAX];
     const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {7, 8, 9, 10, 11, 12};
     struct ranks_ratio ratio = {.ratio = 7};
@@ -92,13 +87,4 @@ static void comparison_without_memory_is_told(void **state)
     assert_int_equal(n, COMPARE_METRICS + 2);
     compare_groups_free(groups, 1);
     json_decref(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(history_without_memory_is_told),
-        cmocka_unit_test(comparison_without_memory_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

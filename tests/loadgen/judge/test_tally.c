@@ -1,9 +1,6 @@
 /* The client's own record: duplicates, retries, decisions. */
 #include "tally.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests.h"
 
 enum { N = 20000, PATIENCE_MS = 1000 };
 
@@ -33,9 +30,10 @@ static struct load_answer answer(int status, const char *body, int64_t sent_us)
 
 #define PROBLEM(name) "{\"type\":\"/problems/" name "\",\"title\":\"x\"}"
 
-static void wanted_share_are_duplicates_of_earlier_originals(void **state)
+TEST_FIXTURE(open_tally, close_tally);
+
+TEST_THAT(wanted_share_are_duplicates_of_earlier_originals)
 {
-    (void)state;
     int duplicates = 0;
     for (uint64_t seq = 0; seq < N; seq++) {
         uint64_t origin = tally_origin(&tally, seq);
@@ -46,9 +44,8 @@ static void wanted_share_are_duplicates_of_earlier_originals(void **state)
     assert_in_range(duplicates, N * 28 / 100, N * 32 / 100);
 }
 
-static void other_seed_gives_other_duplicates(void **state)
+TEST_THAT(other_seed_gives_other_duplicates)
 {
-    (void)state;
     struct tally other = tally;
     int same = 0;
     other.seed = 43;
@@ -57,9 +54,8 @@ static void other_seed_gives_other_duplicates(void **state)
     assert_true(same < 900);
 }
 
-static void decided_answers_are_final(void **state)
+TEST_THAT(decided_answers_are_final)
 {
-    (void)state;
     static const struct {
         int status;
         const char *body;
@@ -78,9 +74,8 @@ static void decided_answers_are_final(void **state)
     }
 }
 
-static void answers_for_now_are_retried(void **state)
+TEST_THAT(answers_for_now_are_retried)
 {
-    (void)state;
     static const struct {
         int status;
         const char *body;
@@ -98,9 +93,8 @@ static void answers_for_now_are_retried(void **state)
 }
 
 /* Why everything stands still: not a request that is still under way, nor what was decided. */
-static void the_first_refusal_for_now_is_kept_by_its_detail(void **state)
+TEST_THAT(the_first_refusal_for_now_is_kept_by_its_detail)
 {
-    (void)state;
     static const struct {
         int status;
         const char *body, *kept;
@@ -119,9 +113,8 @@ static void the_first_refusal_for_now_is_kept_by_its_detail(void **state)
     assert_string_equal(tally.failure, "");
 }
 
-static void retry_after_is_obeyed_and_spread(void **state)
+TEST_THAT(retry_after_is_obeyed_and_spread)
 {
-    (void)state;
     struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
     int64_t first = 0;
     bool spread = false;
@@ -135,9 +128,8 @@ static void retry_after_is_obeyed_and_spread(void **state)
     assert_true(spread);
 }
 
-static void patience_ends(void **state)
+TEST_THAT(patience_ends)
 {
-    (void)state;
     struct load_answer first = answer(503, PROBLEM("overloaded"), 1);
     struct load_answer late = answer(503, PROBLEM("overloaded"), 2 + PATIENCE_MS * 1000);
     assert_true(tally_outcome(&tally, 0, &first) >= 0);
@@ -145,9 +137,8 @@ static void patience_ends(void **state)
     assert_int_equal(tally.entries[0].state, TALLY_UNKNOWN);
 }
 
-static void retry_after_beyond_patience_does_not_stretch_the_run(void **state)
+TEST_THAT(retry_after_beyond_patience_does_not_stretch_the_run)
 {
-    (void)state;
     struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
     given.retry_after_ms = 3600000;
     int64_t delay_ms = tally_outcome(&tally, 0, &given);
@@ -156,18 +147,16 @@ static void retry_after_beyond_patience_does_not_stretch_the_run(void **state)
     assert_int_equal(tally_outcome(&tally, 0, &given), -1);
 }
 
-static void nothing_is_retried_once_stopped(void **state)
+TEST_THAT(nothing_is_retried_once_stopped)
 {
-    (void)state;
     atomic_bool stop = true;
     struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
     tally.stop = &stop;
     assert_int_equal(tally_outcome(&tally, 0, &given), -1);
 }
 
-static void lost_answers_are_unknown_and_unsent_ones_are_not(void **state)
+TEST_THAT(lost_answers_are_unknown_and_unsent_ones_are_not)
 {
-    (void)state;
     static const enum load_end unknown[] = {LOAD_ABANDONED, LOAD_BROKEN, LOAD_TIMED_OUT,
                                             LOAD_BAD_ANSWER};
     for (uint64_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -190,9 +179,8 @@ static uint64_t some_duplicate(uint64_t *ret_origin)
     return seq;
 }
 
-static void duplicate_that_was_answered_decides_its_origin(void **state)
+TEST_THAT(duplicate_that_was_answered_decides_its_origin)
 {
-    (void)state;
     uint64_t origin, duplicate = some_duplicate(&origin);
     struct load_answer lost = {.end = LOAD_BROKEN, .body = "", .sent_us = 1};
     struct load_answer accepted = answer(201, "{}", 1);
@@ -204,9 +192,8 @@ static void duplicate_that_was_answered_decides_its_origin(void **state)
     assert_int_equal(tally_differing(&tally), 0);
 }
 
-static void unknown_duplicate_of_an_unsent_origin_is_to_be_found_out(void **state)
+TEST_THAT(unknown_duplicate_of_an_unsent_origin_is_to_be_found_out)
 {
-    (void)state;
     uint64_t origin, duplicate = some_duplicate(&origin);
     struct load_answer lost = {.end = LOAD_BROKEN, .body = "", .sent_us = 1};
     tally_outcome(&tally, duplicate, &lost);
@@ -215,9 +202,8 @@ static void unknown_duplicate_of_an_unsent_origin_is_to_be_found_out(void **stat
     assert_int_equal(tally_count(&tally, TALLY_UNKNOWN), 1);
 }
 
-static void replay_differing_in_body_or_status_is_counted(void **state)
+TEST_THAT(replay_differing_in_body_or_status_is_counted)
 {
-    (void)state;
     uint64_t origin, duplicate = some_duplicate(&origin);
     tally_decide(&tally, origin, 201, "{\"order_id\":\"o1\"}");
     tally_decide(&tally, duplicate, 201, "{\"order_id\":\"o1\"}");
@@ -226,26 +212,4 @@ static void replay_differing_in_body_or_status_is_counted(void **state)
     assert_int_equal(tally_differing(&tally), 1);
     tally_decide(&tally, duplicate, 409, "{\"order_id\":\"o1\"}");
     assert_int_equal(tally_differing(&tally), 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_tally, close_tally)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(wanted_share_are_duplicates_of_earlier_originals),
-        TEST(other_seed_gives_other_duplicates),
-        TEST(decided_answers_are_final),
-        TEST(answers_for_now_are_retried),
-        TEST(the_first_refusal_for_now_is_kept_by_its_detail),
-        TEST(retry_after_is_obeyed_and_spread),
-        TEST(patience_ends),
-        TEST(retry_after_beyond_patience_does_not_stretch_the_run),
-        TEST(nothing_is_retried_once_stopped),
-        TEST(lost_answers_are_unknown_and_unsent_ones_are_not),
-        TEST(duplicate_that_was_answered_decides_its_origin),
-        TEST(unknown_duplicate_of_an_unsent_origin_is_to_be_found_out),
-        TEST(replay_differing_in_body_or_status_is_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

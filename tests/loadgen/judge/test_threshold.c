@@ -1,10 +1,7 @@
 /* Thresholds: what can be said, and when it is broken. */
 #include "threshold.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct hist latency;
@@ -53,9 +50,10 @@ static int empty(void **state)
     return 0;
 }
 
-static void each_metric_is_judged_by_its_figure(void **state)
+GROUP_FIXTURE(fill, empty);
+
+TEST_THAT(each_metric_is_judged_by_its_figure)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool kept;
@@ -74,9 +72,8 @@ static void each_metric_is_judged_by_its_figure(void **state)
             fail_msg("%s: %s", cases[i].text, cases[i].kept ? "broken" : "kept");
 }
 
-static void nonsense_is_refused_with_what_was_expected(void **state)
+TEST_THAT(nonsense_is_refused_with_what_was_expected)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "p<5",
@@ -110,9 +107,8 @@ static void nonsense_is_refused_with_what_was_expected(void **state)
     }
 }
 
-static void what_is_not_known_yet_is_no_breach_but_at_the_end_it_is(void **state)
+TEST_THAT(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is)
 {
-    (void)state;
     struct hist none = {0};
     struct threshold_figures figures = {.latency = &none};
     assert_true(kept("p(99)<1ms", &figures));
@@ -128,9 +124,8 @@ static void what_is_not_known_yet_is_no_breach_but_at_the_end_it_is(void **state
     assert_true(kept("errors==0", &figures));
 }
 
-static void figures_under_way_leave_the_warm_up_and_second_tries_out(void **state)
+TEST_THAT(figures_under_way_leave_the_warm_up_and_second_tries_out)
 {
-    (void)state;
     const struct load_progress now = {.elapsed_us = 3500000,
                                       .due = 900,
                                       .sent = 850,
@@ -152,9 +147,8 @@ static void figures_under_way_leave_the_warm_up_and_second_tries_out(void **stat
 }
 
 /* 1,000 answers and 1,000 requests that never went out: these have waited for ever. */
-static void requests_never_sent_count_as_slowest_of_all(void **state)
+TEST_THAT(requests_never_sent_count_as_slowest_of_all)
 {
-    (void)state;
     struct threshold_figures figures = at_end;
     struct threshold p60 = parsed("p(60)<3600s"), average = parsed("avg<3600s"),
                      most = parsed("max<3600s");
@@ -172,9 +166,8 @@ static void requests_never_sent_count_as_slowest_of_all(void **state)
     }
 }
 
-static void without_figures_a_share_is_nothing_and_a_latency_is_unknown(void **state)
+TEST_THAT(without_figures_a_share_is_nothing_and_a_latency_is_unknown)
 {
-    (void)state;
     struct threshold_figures nothing = {.at_end = true};
     assert_true(kept("errors<=0%", &nothing));
     assert_false(kept("errors>0%", &nothing));
@@ -190,9 +183,8 @@ static void without_figures_a_share_is_nothing_and_a_latency_is_unknown(void **s
 }
 
 /* However small the room for the message. */
-static void unknown_metric_is_refused_within_the_room(void **state)
+TEST_THAT(unknown_metric_is_refused_within_the_room)
 {
-    (void)state;
     struct threshold threshold;
     for (size_t room = 1; room < 200; room++) {
         char message[256];
@@ -203,9 +195,8 @@ static void unknown_metric_is_refused_within_the_room(void **state)
     }
 }
 
-static void values_are_told_in_units_that_people_know(void **state)
+TEST_THAT(values_are_told_in_units_that_people_know)
 {
-    (void)state;
     static const struct {
         const char *threshold;
         double value;
@@ -222,26 +213,9 @@ static void values_are_told_in_units_that_people_know(void **state)
     }
 }
 
-static void first_broken_one_is_named(void **state)
+TEST_THAT(first_broken_one_is_named)
 {
-    (void)state;
     struct threshold all[] = {parsed("rate>1"), parsed("errors<1%"), parsed("max<1ms")};
     assert_ptr_equal(threshold_first_broken(all, 3, &at_end), &all[1]);
     assert_null(threshold_first_broken(all, 1, &at_end));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_metric_is_judged_by_its_figure),
-        cmocka_unit_test(nonsense_is_refused_with_what_was_expected),
-        cmocka_unit_test(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is),
-        cmocka_unit_test(figures_under_way_leave_the_warm_up_and_second_tries_out),
-        cmocka_unit_test(requests_never_sent_count_as_slowest_of_all),
-        cmocka_unit_test(without_figures_a_share_is_nothing_and_a_latency_is_unknown),
-        cmocka_unit_test(unknown_metric_is_refused_within_the_room),
-        cmocka_unit_test(values_are_told_in_units_that_people_know),
-        cmocka_unit_test(first_broken_one_is_named),
-    };
-    return cmocka_run_group_tests(tests, fill, empty);
 }

@@ -1,11 +1,9 @@
 /* Each kind of loss is planted and must be found; what is right must pass. */
 #include "verdict.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* A sale that went well: 100 in stock, 150 wanted, 100 sold. */
 static const struct audit_row good_item = {
@@ -19,18 +17,16 @@ static struct verdict judge_item(const struct audit_row *audit, const struct cli
     return verdict;
 }
 
-static void exact_sale_is_safe(void **state)
+TEST_THAT(exact_sale_is_safe)
 {
-    (void)state;
     struct verdict verdict = judge_item(&good_item, &good_buyers);
     char text[64];
     assert_true(verdict_is_safe(&verdict));
     assert_string_equal(verdict_text(&verdict, text, sizeof text), "OK");
 }
 
-static void sale_below_stock_is_safe_when_fewer_wanted(void **state)
+TEST_THAT(sale_below_stock_is_safe_when_fewer_wanted)
 {
-    (void)state;
     struct audit_row audit = good_item;
     audit.sold = 40, audit.current = 60, audit.ledger_sum = -40;
     struct client_count client = {.accepted = 40, .demand = 40};
@@ -38,9 +34,8 @@ static void sale_below_stock_is_safe_when_fewer_wanted(void **state)
     assert_true(verdict_is_safe(&verdict));
 }
 
-static void unsold_pieces_are_undersold_when_buyers_were_turned_away(void **state)
+TEST_THAT(unsold_pieces_are_undersold_when_buyers_were_turned_away)
 {
-    (void)state;
     struct audit_row audit = good_item;
     audit.sold = 97, audit.current = 3, audit.ledger_sum = -97;
     struct client_count client = {.accepted = 97, .demand = 150};
@@ -52,9 +47,8 @@ static void unsold_pieces_are_undersold_when_buyers_were_turned_away(void **stat
 }
 
 /* 100, and 20 that came while buyers were there: 120 could have been sold. */
-static void pieces_that_came_may_be_undersold(void **state)
+TEST_THAT(pieces_that_came_may_be_undersold)
 {
-    (void)state;
     struct audit_row audit = good_item;
     audit.restocked = 20, audit.current = 20, audit.ledger_sum = -80;
     assert_int_equal(judge_item(&audit, &good_buyers).undersold, 20);
@@ -64,9 +58,8 @@ static void pieces_that_came_may_be_undersold(void **state)
     assert_true(verdict_is_safe(&verdict));
 }
 
-static void oversale_is_named_first(void **state)
+TEST_THAT(oversale_is_named_first)
 {
-    (void)state;
     struct audit_row audit = good_item;
     audit.sold = 1173, audit.oversold = 1073, audit.lost_updates = 61, audit.lost_amount = 61;
     struct client_count client = {.accepted = 1173, .demand = 2000};
@@ -77,9 +70,8 @@ static void oversale_is_named_first(void **state)
     assert_int_equal(verdict.undersold, 0);
 }
 
-static void sale_beyond_a_users_limit_is_broken(void **state)
+TEST_THAT(sale_beyond_a_users_limit_is_broken)
 {
-    (void)state;
     json_t *json = json_pack("{ss sI sI sI sI sI sI sI sI sI s[]}", "resource", "item:1", "initial",
                              (json_int_t)100, "current", (json_int_t)0, "ledger_sum",
                              (json_int_t)-100, "sold", (json_int_t)100, "oversold", (json_int_t)0,
@@ -95,9 +87,8 @@ static void sale_beyond_a_users_limit_is_broken(void **state)
     assert_true(verdict_is_broken(&verdict));
 }
 
-static void order_answered_but_not_stored_is_a_mismatch(void **state)
+TEST_THAT(order_answered_but_not_stored_is_a_mismatch)
 {
-    (void)state;
     struct client_count client = good_buyers;
     client.accepted = 101;
     struct verdict verdict = judge_item(&good_item, &client);
@@ -105,18 +96,16 @@ static void order_answered_but_not_stored_is_a_mismatch(void **state)
     assert_true(verdict_is_broken(&verdict));
 }
 
-static void order_stored_but_refused_to_the_buyer_is_a_mismatch(void **state)
+TEST_THAT(order_stored_but_refused_to_the_buyer_is_a_mismatch)
 {
-    (void)state;
     struct client_count client = good_buyers;
     client.accepted = 99;
     struct verdict verdict = judge_item(&good_item, &client);
     assert_int_equal(verdict.mismatch, 1);
 }
 
-static void unknown_order_explains_one_piece_but_is_not_safe(void **state)
+TEST_THAT(unknown_order_explains_one_piece_but_is_not_safe)
 {
-    (void)state;
     struct client_count client = {.accepted = 99, .demand = 150, .unknown = 1, .unknown_amount = 1};
     struct verdict verdict = judge_item(&good_item, &client);
     assert_int_equal(verdict.mismatch, 0);
@@ -128,9 +117,8 @@ static void unknown_order_explains_one_piece_but_is_not_safe(void **state)
     assert_int_equal(verdict.mismatch, 2);
 }
 
-static void acknowledged_change_missing_in_the_ledger_is_a_mismatch(void **state)
+TEST_THAT(acknowledged_change_missing_in_the_ledger_is_a_mismatch)
 {
-    (void)state;
     struct audit_row audit = {.initial = 1000, .current = 800, .ledger_sum = -200};
     struct client_count client = {.accepted = -500};
     struct verdict verdict;
@@ -141,9 +129,7 @@ static void acknowledged_change_missing_in_the_ledger_is_a_mismatch(void **state
     assert_int_equal(verdict.mismatch, 0);
 }
 
-static void every_defect_alone_is_broken(void **state)
-{
-    (void)state;
+TEST_THAT(every_defect_alone_is_broken){
 #define PLANT(name, text)                                                                          \
     {                                                                                              \
         struct verdict verdict = {.name = 1};                                                      \
@@ -157,9 +143,8 @@ static void every_defect_alone_is_broken(void **state)
 #undef PLANT
 }
 
-static void unguarded_run_must_lose_to_be_as_claimed(void **state)
+TEST_THAT(unguarded_run_must_lose_to_be_as_claimed)
 {
-    (void)state;
     struct verdict safe = {0}, lost = {.lost_updates = 1}, unknown = {.unknown = 1};
     assert_true(verdict_as_claimed(&safe, true));
     assert_false(verdict_as_claimed(&safe, false));
@@ -186,9 +171,8 @@ static json_t *audit_json(const char *forks)
     "{\"txn_id\":\"" txn "\",\"instance\":\"shop-1\",\"before\":" before ",\"after\":" after       \
     ",\"version_before\":63,\"at_us\":5}"
 
-static void audit_is_read_with_its_plainest_fork(void **state)
+TEST_THAT(audit_is_read_with_its_plainest_fork)
 {
-    (void)state;
     json_t *json = audit_json("[" ROW("a", "40", "39") "," ROW(
         "b", "41", "40") "],"
                          "[" ROW("c", "37", "36") "," ROW("d", "37", "35") "]");
@@ -204,9 +188,8 @@ static void audit_is_read_with_its_plainest_fork(void **state)
     assert_string_equal(row.fork[1].resource, "item:1");
 }
 
-static void audit_without_a_needed_field_is_refused(void **state)
+TEST_THAT(audit_without_a_needed_field_is_refused)
 {
-    (void)state;
     static const char *const needed[] = {"resource",     "initial",     "current",
                                          "ledger_sum",   "sold",        "oversold",
                                          "lost_updates", "lost_amount", "duplicates"};
@@ -222,25 +205,4 @@ static void audit_without_a_needed_field_is_refused(void **state)
     assert_int_equal(audit_row_parse(half, &row), -1);
     json_decref(half);
     assert_int_equal(audit_row_parse(NULL, &row), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_sale_is_safe),
-        cmocka_unit_test(sale_below_stock_is_safe_when_fewer_wanted),
-        cmocka_unit_test(unsold_pieces_are_undersold_when_buyers_were_turned_away),
-        cmocka_unit_test(pieces_that_came_may_be_undersold),
-        cmocka_unit_test(oversale_is_named_first),
-        cmocka_unit_test(sale_beyond_a_users_limit_is_broken),
-        cmocka_unit_test(order_answered_but_not_stored_is_a_mismatch),
-        cmocka_unit_test(order_stored_but_refused_to_the_buyer_is_a_mismatch),
-        cmocka_unit_test(unknown_order_explains_one_piece_but_is_not_safe),
-        cmocka_unit_test(acknowledged_change_missing_in_the_ledger_is_a_mismatch),
-        cmocka_unit_test(every_defect_alone_is_broken),
-        cmocka_unit_test(unguarded_run_must_lose_to_be_as_claimed),
-        cmocka_unit_test(audit_is_read_with_its_plainest_fork),
-        cmocka_unit_test(audit_without_a_needed_field_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* A fact is told if the record shows it, and only then: planted records, each with its opposite. */
 #include "hazard_facts.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 
 static const struct hazard account = {.id = "account"},
@@ -38,9 +35,8 @@ static const char *told(const char *id)
     return NULL;
 }
 
-static void one_withdrawal_is_named_only_if_one_of_this_amount_was_accepted(void **state)
+TEST_THAT(one_withdrawal_is_named_only_if_one_of_this_amount_was_accepted)
 {
-    (void)state;
     const struct run_outcome outcome = {
         .initial = 1000, .expected_final = 500, .final = 700, .lost_updates = 1};
     record(&account, outcome);
@@ -59,9 +55,8 @@ static void one_withdrawal_is_named_only_if_one_of_this_amount_was_accepted(void
     assert_non_null(told("balance-wrong"));
 }
 
-static void pieces_sold_are_not_called_stock(void **state)
+TEST_THAT(pieces_sold_are_not_called_stock)
 {
-    (void)state;
     record(&item,
            (struct run_outcome){.initial = 1, .expected_final = 1, .final = 2, .oversold = 1});
     assert_string_equal(told("oversold"), "Sold: 2 of 1. Oversold by 1.");
@@ -72,9 +67,8 @@ static void pieces_sold_are_not_called_stock(void **state)
     assert_string_equal(told("twice"), "Effects that happened a second time: 1.");
 }
 
-static void a_lock_released_before_the_commit_is_told(void **state)
+TEST_THAT(a_lock_released_before_the_commit_is_told)
 {
-    (void)state;
     static const char *const early[] = {"sends",        "lock.acquired", "read",
                                         "lock.release", "lock.released", "committed"},
                              *const late[] = {"sends",     "lock.acquired", "read",
@@ -93,9 +87,8 @@ static void a_lock_released_before_the_commit_is_told(void **state)
     }
 }
 
-static void two_are_inside_only_until_the_first_leaves(void **state)
+TEST_THAT(two_are_inside_only_until_the_first_leaves)
 {
-    (void)state;
     record(&account, (struct run_outcome){0});
     event("A", "lock.acquired", 0, 0);
     event("B", "lock.acquired", 0, 0);
@@ -117,9 +110,8 @@ static void two_are_inside_only_until_the_first_leaves(void **state)
 }
 
 /* Of A's own: the fence, or its look at the lock. */
-static void a_late_write_is_refused_by_a_fence_only_after_its_check(void **state)
+TEST_THAT(a_late_write_is_refused_by_a_fence_only_after_its_check)
 {
-    (void)state;
     static const char *const before[] = {"checked", "decided"};
     for (int i = 0; i < 2; i++) {
         record(&account, (struct run_outcome){0});
@@ -140,9 +132,8 @@ static void a_late_write_is_refused_by_a_fence_only_after_its_check(void **state
 }
 
 /* "Refused" is not said of who has written: its last request has. */
-static void an_answer_is_told_as_it_was(void **state)
+TEST_THAT(an_answer_is_told_as_it_was)
 {
-    (void)state;
     record(&account, (struct run_outcome){0});
     event("B", "sends", 0, 0);
     event("B", "read", 1000, 0);
@@ -160,9 +151,8 @@ static void an_answer_is_told_as_it_was(void **state)
     assert_null(told("timed-out"));
 }
 
-static void a_contradiction_is_two_rows_from_one_version(void **state)
+TEST_THAT(a_contradiction_is_two_rows_from_one_version)
 {
-    (void)state;
     struct run_outcome outcome = {
         .has_fork = true,
         .fork = {{.txn_id = "h1-A1", .version_before = 1, .before = 1000, .after = 800},
@@ -175,28 +165,12 @@ static void a_contradiction_is_two_rows_from_one_version(void **state)
     assert_null(told("fork"));
 }
 
-static void a_payment_after_the_closing_is_told(void **state)
+TEST_THAT(a_payment_after_the_closing_is_told)
 {
-    (void)state;
     record(&item, (struct run_outcome){.initial = 10, .final = 1});
     event("tasks", "A's order is closed", 0, 0);
     event("A", "answer 201", 0, 0);
     assert_non_null(told("paid-and-closed"));
     strcpy(events[1].point, "answer 409 order-closed");
     assert_null(told("paid-and-closed"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_withdrawal_is_named_only_if_one_of_this_amount_was_accepted),
-        cmocka_unit_test(pieces_sold_are_not_called_stock),
-        cmocka_unit_test(a_lock_released_before_the_commit_is_told),
-        cmocka_unit_test(two_are_inside_only_until_the_first_leaves),
-        cmocka_unit_test(a_late_write_is_refused_by_a_fence_only_after_its_check),
-        cmocka_unit_test(an_answer_is_told_as_it_was),
-        cmocka_unit_test(a_contradiction_is_two_rows_from_one_version),
-        cmocka_unit_test(a_payment_after_the_closing_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

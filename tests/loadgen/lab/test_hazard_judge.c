@@ -1,10 +1,6 @@
 /* A run is safe only if nothing was lost and everybody was served whom its row serves. */
 #include "hazard_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 static struct hazard_run run;
 
@@ -18,9 +14,8 @@ static enum hazard_outcome outcome_of(const struct hazard *hazard, enum hazard_a
     return run_classify(&run, &(struct audit_row){0});
 }
 
-static void each_answer_has_its_meaning(void **state)
+TEST_THAT(each_answer_has_its_meaning)
 {
-    (void)state;
     static const struct {
         int status;
         const char *problem;
@@ -43,9 +38,8 @@ static void each_answer_has_its_meaning(void **state)
         assert_int_equal(actor_answer_of(rows[i].status, rows[i].problem), rows[i].answer);
 }
 
-static void who_is_not_served_is_not_safe(void **state)
+TEST_THAT(who_is_not_served_is_not_safe)
 {
-    (void)state;
     static const struct hazard usual = {.id = "usual"};
     static const struct hazard patient = {.id = "patient", .gives_up = true};
     assert_int_equal(outcome_of(&usual, ANSWER_SERVED, ANSWER_SERVED), HAZARD_SAFE);
@@ -58,9 +52,8 @@ static void who_is_not_served_is_not_safe(void **state)
 }
 
 /* The killed holder need not be served, and whoever comes after it must be. */
-static void row_says_who_is_not_served(void **state)
+TEST_THAT(row_says_who_is_not_served)
 {
-    (void)state;
     const struct hazard *crash = hazard_find("row-crash"), *last_piece = hazard_find("off-by-one");
     assert_int_equal(outcome_of(crash, ANSWER_NONE, ANSWER_SERVED), HAZARD_SAFE);
     assert_int_equal(outcome_of(crash, ANSWER_NONE, ANSWER_FAILED), HAZARD_REFUSED);
@@ -69,9 +62,8 @@ static void row_says_who_is_not_served(void **state)
 }
 
 /* As many as there are pieces, and no request that failed. */
-static void crowd_buys_exactly_what_there_is(void **state)
+TEST_THAT(crowd_buys_exactly_what_there_is)
 {
-    (void)state;
     static const struct {
         long crowd, accepted, refused, failed;
         enum hazard_outcome outcome;
@@ -91,9 +83,8 @@ static void crowd_buys_exactly_what_there_is(void **state)
     }
 }
 
-static void loss_is_unsafe_whoever_was_served(void **state)
+TEST_THAT(loss_is_unsafe_whoever_was_served)
 {
-    (void)state;
     static const struct hazard hazard = {.id = "usual"};
     run = (struct hazard_run){.hazard = &hazard};
     assert_int_equal(run_classify(&run, &(struct audit_row){.duplicates = 1}), HAZARD_UNSAFE);
@@ -104,9 +95,8 @@ static void loss_is_unsafe_whoever_was_served(void **state)
 }
 
 /* An order whose time is over is given back, unless it was paid for. */
-static void order_that_nobody_closes_is_not_safe(void **state)
+TEST_THAT(order_that_nobody_closes_is_not_safe)
 {
-    (void)state;
     static const struct hazard hazard = {.subject = ITEM, .initial = 10, .reserve_s = 3};
     run = (struct hazard_run){.hazard = &hazard};
     assert_int_equal(run_classify(&run, &(struct audit_row){0}), HAZARD_REFUSED);
@@ -115,17 +105,4 @@ static void order_that_nobody_closes_is_not_safe(void **state)
     run.tasks.closed = false;
     run.actors[A] = (struct actor){.times = 2, .pays = true, .answer = ANSWER_SERVED};
     assert_int_equal(run_classify(&run, &(struct audit_row){0}), HAZARD_SAFE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_answer_has_its_meaning),
-        cmocka_unit_test(who_is_not_served_is_not_safe),
-        cmocka_unit_test(row_says_who_is_not_served),
-        cmocka_unit_test(crowd_buys_exactly_what_there_is),
-        cmocka_unit_test(loss_is_unsafe_whoever_was_served),
-        cmocka_unit_test(order_that_nobody_closes_is_not_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

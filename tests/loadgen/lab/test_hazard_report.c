@@ -1,11 +1,8 @@
 /* What people read of the lab: lines in columns, the words of the measure, who refused a write. */
 #include "text_width.h"
 #include "hazard_html.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +20,8 @@ static char *written(void (*write)(FILE *out))
     return text;
 }
 
-static void measure_is_in_words(void **state)
+TEST_THAT(measure_is_in_words)
 {
-    (void)state;
     static const struct hazard account = {.id = "account"}, item = {.id = "item", .subject = ITEM},
                                crowd = {.id = "crowd", .subject = ITEM, .crowd = 2000},
                                queue = {.id = "queue", .queue = 20},
@@ -63,9 +59,8 @@ static void write_text(FILE *out)
 
 /* The verdict first; whatever the lengths, outcome and guard stand under their headings, and no
  * line is wider than a terminal. */
-static void lines_stand_under_their_heading(void **state)
+TEST_THAT(lines_stand_under_their_heading)
 {
-    (void)state;
     static const struct hazard_case cases[] = {
         {.guard = "none", .expected = HAZARD_SAFE},
         {.guard = "redlock",
@@ -93,9 +88,8 @@ static void lines_stand_under_their_heading(void **state)
     free(text);
 }
 
-static void mismatch_is_the_verdict(void **state)
+TEST_THAT(mismatch_is_the_verdict)
 {
-    (void)state;
     static const struct hazard_case one = {.guard = "none", .expected = HAZARD_UNSAFE};
     static const struct hazard hazard = {.id = "lost-update"};
     report = (struct lab_report){.repeat = 1, .n_results = 1};
@@ -125,57 +119,14 @@ static void expect_in_trace(const char *text, bool there)
     free(list);
 }
 
-static void refused_write_names_the_fence_that_refused_it(void **state)
-{
-    (void)state;
-    struct run_event events[] = {
-        {.actor = "A", .point = "decided", .fence = 1},
-        {.actor = "A", .point = "checked", .fence = 1},
-        {.actor = "B", .point = "committed", .fence = 2},
-        {.actor = "watchdog", .point = "lock.lost"},
-        {.actor = "A", .point = "lost", .fence = 1},
-        {.actor = "A", .point = "rejected", .fence = 1},
-    };
-    fenced = (struct lab_result){
-        .fence = true, .events = events, .n_events = sizeof events / sizeof events[0]};
-    expect_in_trace("rejected: fence 1 &lt; 2", true);
-    strcpy(events[1].point, "decided"); /* it saw for itself that its lease was over */
-    expect_in_trace("fence 1", false);
-    expect_in_trace("rejected", true);
-    strcpy(events[1].point, "checked");
-    events[2].fence = 1;
-    expect_in_trace("fence 1", false);
-}
-
-static void everybody_who_acts_is_told(void **state)
-{
-    (void)state;
-    struct run_event events[] = {
-        {.actor = "A", .point = "by A"},
-        {.actor = "B", .point = "by B"},
-        {.actor = "C", .point = "by C"},
-        {.actor = "crowd", .point = "by crowd"},
-        {.actor = "queue", .point = "by queue"},
-        {.actor = "tasks", .point = "by tasks"},
-        {.actor = "readers", .point = "by readers"},
-        {.actor = "locks", .point = "by locks"},
-        {.actor = "store", .point = "by store"},
-        {.actor = "watchdog", .point = "by watchdog"},
-    };
-    fenced = (struct lab_result){.events = events, .n_events = sizeof events / sizeof events[0]};
-    for (int i = 0; i < fenced.n_events; i++)
-        expect_in_trace(events[i].point, true);
-}
-
 static void write_page(FILE *out)
 {
     lab_report_to_html(&report, out);
 }
 
 /* Whatever was chosen: two-processes and double-task name their guards in another order. */
-static void columns_are_in_the_catalogue_s_order(void **state)
+TEST_THAT(columns_are_in_the_catalogue_s_order)
 {
-    (void)state;
     static const char *const ids[] = {"two-processes", "double-task"};
     report = (struct lab_report){.repeat = 1};
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
@@ -202,7 +153,7 @@ static void expect_bilingual(const char *page, const char *begin, const char *en
     assert_true(n > 0);
 }
 
-static void headings_are_in_both_languages(void **state)
+TEST_THAT(headings_are_in_both_languages)
 {
     static const char *const heads[][2] = {{"<h1>", "</h1>"},
                                            {"<h2>", "</h2>"},
@@ -211,7 +162,6 @@ static void headings_are_in_both_languages(void **state)
                                            {"<p class='headline", "</p>"},
                                            {"<table class='matrix'>", "</th>"},
                                            {"<small>nothing lost", "</small>"}};
-    (void)state;
     report = (struct lab_report){.repeat = 1, .n_results = 1};
     report.results[0] = (struct lab_result){.hazard = hazard_find("lost-update"),
                                             .one = &hazard_find("lost-update")->cases[0],
@@ -223,16 +173,42 @@ static void headings_are_in_both_languages(void **state)
     free(page);
 }
 
-int main(void)
+TEST_THAT(refused_write_names_the_fence_that_refused_it)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measure_is_in_words),
-        cmocka_unit_test(lines_stand_under_their_heading),
-        cmocka_unit_test(mismatch_is_the_verdict),
-        cmocka_unit_test(columns_are_in_the_catalogue_s_order),
-        cmocka_unit_test(headings_are_in_both_languages),
-        cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
-        cmocka_unit_test(everybody_who_acts_is_told),
+    struct run_event events[] = {
+        {.actor = "A", .point = "decided", .fence = 1},
+        {.actor = "A", .point = "checked", .fence = 1},
+        {.actor = "B", .point = "committed", .fence = 2},
+        {.actor = "watchdog", .point = "lock.lost"},
+        {.actor = "A", .point = "lost", .fence = 1},
+        {.actor = "A", .point = "rejected", .fence = 1},
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    fenced = (struct lab_result){
+        .fence = true, .events = events, .n_events = sizeof events / sizeof events[0]};
+    expect_in_trace("rejected: fence 1 &lt; 2", true);
+    strcpy(events[1].point, "decided"); /* it saw for itself that its lease was over */
+    expect_in_trace("fence 1", false);
+    expect_in_trace("rejected", true);
+    strcpy(events[1].point, "checked");
+    events[2].fence = 1;
+    expect_in_trace("fence 1", false);
+}
+
+TEST_THAT(everybody_who_acts_is_told)
+{
+    struct run_event events[] = {
+        {.actor = "A", .point = "by A"},
+        {.actor = "B", .point = "by B"},
+        {.actor = "C", .point = "by C"},
+        {.actor = "crowd", .point = "by crowd"},
+        {.actor = "queue", .point = "by queue"},
+        {.actor = "tasks", .point = "by tasks"},
+        {.actor = "readers", .point = "by readers"},
+        {.actor = "locks", .point = "by locks"},
+        {.actor = "store", .point = "by store"},
+        {.actor = "watchdog", .point = "by watchdog"},
+    };
+    fenced = (struct lab_result){.events = events, .n_events = sizeof events / sizeof events[0]};
+    for (int i = 0; i < fenced.n_events; i++)
+        expect_in_trace(events[i].point, true);
 }

@@ -2,20 +2,16 @@
  * README.md as it is. */
 #include "hazard_queue.h"
 #include "hazard_report.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { README_MAX = 1 << 20 };
 
-static void each_row_is_complete(void **state)
+TEST_THAT(each_row_is_complete)
 {
-    (void)state;
     for (size_t i = 0; hazard_list[i] != NULL; i++) {
         const struct hazard *hazard = hazard_list[i];
         assert_ptr_equal(hazard_find(hazard->id), hazard); /* no id twice */
@@ -54,17 +50,15 @@ static void check_steps(const struct hazard *hazard, const struct hazard_step *s
     assert_true(n > 0);
 }
 
-static void steps_make_sense(void **state)
+TEST_THAT(steps_make_sense)
 {
-    (void)state;
     for (size_t i = 0; hazard_list[i] != NULL; i++)
         for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++)
             check_steps(hazard_list[i], one->steps ? one->steps : hazard_list[i]->steps);
 }
 
-static void each_failure_has_its_fix_beside_it(void **state)
+TEST_THAT(each_failure_has_its_fix_beside_it)
 {
-    (void)state;
     for (size_t i = 0; hazard_list[i] != NULL; i++) {
         bool fails = false, holds = false;
         for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++) {
@@ -77,9 +71,8 @@ static void each_failure_has_its_fix_beside_it(void **state)
     }
 }
 
-static void readme_shows_the_matrix(void **state)
+TEST_THAT(readme_shows_the_matrix)
 {
-    (void)state;
     char *readme = malloc(README_MAX);
     assert_non_null(readme);
     FILE *file = fopen("loadgen/README.md", "re"); /* tests run at the top of the checkout */
@@ -106,9 +99,8 @@ static void readme_shows_the_matrix(void **state)
 
 /* A run that disagrees, or whose fault did not take effect, is kept and counted, whatever the runs
  * before and after it were. */
-static void one_bad_run_among_good_ones_is_a_mismatch(void **state)
+TEST_THAT(one_bad_run_among_good_ones_is_a_mismatch)
 {
-    (void)state;
     static struct lab_report report;
     static struct hazard_run good, bad, idle;
     const struct hazard_case one = {.guard = "none", .expected = HAZARD_UNSAFE};
@@ -138,9 +130,8 @@ static void one_bad_run_among_good_ones_is_a_mismatch(void **state)
 }
 
 /* Came in this order; the second and the third were served before the first. */
-static void later_ones_that_were_served_first_are_counted(void **state)
+TEST_THAT(later_ones_that_were_served_first_are_counted)
 {
-    (void)state;
     static struct hazard_run run;
     static const struct hazard hazard = {.queue = 4};
     static const int64_t came_us[] = {1000, 2000, 3000, 4000},
@@ -159,17 +150,4 @@ static void later_ones_that_were_served_first_are_counted(void **state)
     run.outcome = (struct run_outcome){0};
     queue_measure(&run);
     assert_int_equal(run.outcome.overtakings, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_complete),
-        cmocka_unit_test(steps_make_sense),
-        cmocka_unit_test(each_failure_has_its_fix_beside_it),
-        cmocka_unit_test(readme_shows_the_matrix),
-        cmocka_unit_test(one_bad_run_among_good_ones_is_a_mismatch),
-        cmocka_unit_test(later_ones_that_were_served_first_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* The timeline of a run: in order of time, and without the tries that tell nothing new. */
 #include "hazard_run.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct hazard_run run;
 
@@ -39,9 +36,8 @@ static void a_try_in_vain(int64_t t_us, const char *actor)
     event(t_us + 2, actor, "answer 503 unavailable");
 }
 
-static void events_are_in_order_and_begin_at_0(void **state)
+TEST_THAT(events_are_in_order_and_begin_at_0)
 {
-    (void)state;
     begin();
     event(700, "B", "later");
     event(500, "A", "first");
@@ -51,9 +47,8 @@ static void events_are_in_order_and_begin_at_0(void **state)
     assert_int_equal(run.events[1].t_us, 200);
 }
 
-static void tries_that_end_alike_are_counted(void **state)
+TEST_THAT(tries_that_end_alike_are_counted)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 5; i++)
         a_try_in_vain(10 * i, "B");
@@ -67,9 +62,8 @@ static void tries_that_end_alike_are_counted(void **state)
     assert_int_equal(run.events[4].t_us, 42);
 }
 
-static void one_try_in_vain_is_told_in_full(void **state)
+TEST_THAT(one_try_in_vain_is_told_in_full)
 {
-    (void)state;
     begin();
     a_try_in_vain(0, "A");
     a_try_in_vain(1, "B");
@@ -78,9 +72,8 @@ static void one_try_in_vain_is_told_in_full(void **state)
 }
 
 /* It says more than that no server answered. */
-static void a_try_that_had_the_lock_is_not_folded(void **state)
+TEST_THAT(a_try_that_had_the_lock_is_not_folded)
 {
-    (void)state;
     begin();
     a_try_in_vain(0, "A");
     event(10, "A", "sends");
@@ -89,15 +82,4 @@ static void a_try_that_had_the_lock_is_not_folded(void **state)
     a_try_in_vain(20, "A");
     run_sort_events(&run);
     assert_int_equal(run.n_events, 9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_in_order_and_begin_at_0),
-        cmocka_unit_test(tries_that_end_alike_are_counted),
-        cmocka_unit_test(one_try_in_vain_is_told_in_full),
-        cmocka_unit_test(a_try_that_had_the_lock_is_not_folded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,13 @@
 #include "sandbox.h"
 #include "web_files.h"
 #include "redis.h"
+#include "tests.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <cmocka.h>
 
 static struct sandbox *sandbox;
 static struct sandbox_server *server;
@@ -106,12 +103,13 @@ static int assert_guard(const char *guard, const json_t *points)
     return n;
 }
 
-static void each_lock_of_redis_sends_what_is_shown(void **state)
+GROUP_FIXTURE(open_redis, close_redis);
+
+TEST_THAT(each_lock_of_redis_sends_what_is_shown)
 {
     json_t *all = json_loads(web_find("commands.json"), JSON_REJECT_DUPLICATES, NULL), *points;
     const char *guard;
     int n = 0;
-    (void)state;
     json_object_foreach(json_object_get(all, "guards"), guard, points)
     {
         if (strncmp(guard, "redis-", 6) == 0)
@@ -119,12 +117,4 @@ static void each_lock_of_redis_sends_what_is_shown(void **state)
     }
     json_decref(all);
     assert_true(n >= 14);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_lock_of_redis_sends_what_is_shown),
-    };
-    return cmocka_run_group_tests(tests, open_redis, close_redis);
 }

@@ -1,15 +1,12 @@
 /* Each note that the lab writes has words on the pages. */
 #include "trace.h"
+#include "tests.h"
 #include "words.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { PATH_LONGEST = 700, FILE_MAX = 1 << 19 };
 
@@ -60,13 +57,12 @@ static int check_notes(const char *text, const json_t *words)
     return n;
 }
 
-static void each_note_of_the_lab_has_words(void **state)
+TEST_THAT(each_note_of_the_lab_has_words)
 {
     int n = 0;
     json_t *words = words_open("zh");
     DIR *dir = opendir("loadgen/lab");
     struct dirent *entry;
-    (void)state;
     assert_non_null(dir);
     while ((entry = readdir(dir)) != NULL) {
         static char text[FILE_MAX];
@@ -83,10 +79,4 @@ static void each_note_of_the_lab_has_words(void **state)
     closedir(dir);
     json_decref(words);
     assert_true(n > 30);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_note_of_the_lab_has_words)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

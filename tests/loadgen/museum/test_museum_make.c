@@ -4,15 +4,12 @@
 #include "process.h"
 #include "sandbox.h"
 #include "sandbox_process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { PATH_LONGEST = 700, FILE_MAX = 1 << 19 };
 
@@ -85,9 +82,10 @@ static int make(json_t *recording)
     return failed;
 }
 
-static void a_part_is_shown_and_the_rest_is_named(void **state)
+GROUP_FIXTURE(open_folder, close_folder);
+
+TEST_THAT(a_part_is_shown_and_the_rest_is_named)
 {
-    (void)state;
     assert_int_equal(make(lab("sends")), 0);
     assert_true(has("index.html", "B writes 700. It had read 1,000, so A&#39;s change is gone."));
     assert_true(has("index.html", "This scene was not recorded: failover under redis-token."));
@@ -98,9 +96,8 @@ static void a_part_is_shown_and_the_rest_is_named(void **state)
 }
 
 /* Without scripts: every event as an item of an ordered list, and the verdict. */
-static void the_pages_say_it_all_without_scripts(void **state)
+TEST_THAT(the_pages_say_it_all_without_scripts)
 {
-    (void)state;
     assert_int_equal(make(lab("sends")), 0);
     const char *text = strstr(file_of("lesson/lost-update.html"), "<ol class=\"trace\"");
     int items = 0;
@@ -137,11 +134,10 @@ static int good_links(const char *page)
 }
 
 /* The same row on each page. The page itself is no link. */
-static void each_page_links_to_all_others(void **state)
+TEST_THAT(each_page_links_to_all_others)
 {
     static const char *const pages[] = {"index.html", "levels.html", "matrix.html", "teach.html",
                                         "interview.html"};
-    (void)state;
     assert_int_equal(make(lab("sends")), 0);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         char zh[PATH_LONGEST];
@@ -181,9 +177,8 @@ static json_t *demo_sale(void)
                      "counterexample", two_rows(100));
 }
 
-static void the_opening_has_the_figures_of_the_recorded_sale(void **state)
+TEST_THAT(the_opening_has_the_figures_of_the_recorded_sale)
 {
-    (void)state;
     assert_int_equal(make(lab_sale(100)), 0);
     assert_true(has("index.html", "100 phones. 2,000 buyers."));
     assert_true(has("index.html", "1,350 sold. 1,250 of them do not exist."));
@@ -192,9 +187,8 @@ static void the_opening_has_the_figures_of_the_recorded_sale(void **state)
 }
 
 /* Two rows that start from different values prove nothing: the demo's sale is told then. */
-static void a_sale_whose_rows_agree_is_not_told(void **state)
+TEST_THAT(a_sale_whose_rows_agree_is_not_told)
 {
-    (void)state;
     assert_int_equal(make(lab_sale(99)), 0);
     assert_true(has("index.html", "The sale without a lock was not recorded."));
     json_t *recording = lab_sale(99), *demo = demo_sale();
@@ -206,9 +200,8 @@ static void a_sale_whose_rows_agree_is_not_told(void **state)
     json_decref(demo);
 }
 
-static void a_recording_cannot_add_markup(void **state)
+TEST_THAT(a_recording_cannot_add_markup)
 {
-    (void)state;
     assert_int_equal(make(lab("</script><img src=x onerror=alert(1)>")), 0);
     assert_false(has("index.html", "<img"));
     assert_false(has("lesson/lost-update.html", "</script><img"));
@@ -237,11 +230,10 @@ static json_t *hostile(const char *text)
     return recording;
 }
 
-static void no_text_of_a_recording_is_markup(void **state)
+TEST_THAT(no_text_of_a_recording_is_markup)
 {
     static const char *const pages[] = {"index.html", "matrix.html", "lesson/lost-update.html",
                                         "zh/matrix.html"};
-    (void)state;
     assert_int_equal(make(hostile("\"><img src=x onerror=alert(1)>")), 0);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         assert_true(has(pages[i], "&quot;&gt;&lt;img src=x"));
@@ -252,26 +244,23 @@ static void no_text_of_a_recording_is_markup(void **state)
     assert_true(has("index.html", "<span>&quot;&gt;&lt;img src=x"));
 }
 
-static void a_point_without_words_is_told_as_it_is(void **state)
+TEST_THAT(a_point_without_words_is_told_as_it_is)
 {
-    (void)state;
     assert_int_equal(make(lab("meets {nobody} and {")), 0);
     assert_true(has("lesson/lost-update.html", "meets {nobody} and {</span>"));
 }
 
-static void no_word_is_left_unfilled(void **state)
+TEST_THAT(no_word_is_left_unfilled)
 {
     static const char *const pages[] = {"index.html", "matrix.html", "lesson/lost-update.html",
                                         "zh/index.html"};
-    (void)state;
     assert_int_equal(make(lab("sends")), 0);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         assert_false(has(pages[i], "{{"));
 }
 
-static void a_contradiction_is_an_error_that_names_it(void **state)
+TEST_THAT(a_contradiction_is_an_error_that_names_it)
 {
-    (void)state;
     json_t *recording = lab("sends");
     json_t *record = json_array_get(json_object_get(recording, "results"), 0);
     json_array_set_new(json_object_get(record, "timeline"), 2, event(2000, "B", "read", 800));
@@ -293,7 +282,7 @@ static json_t *lab_with(const char *member, const char *text)
     return recording;
 }
 
-static void what_the_pages_cannot_tell_is_an_error_before_anything_is_written(void **state)
+TEST_THAT(what_the_pages_cannot_tell_is_an_error_before_anything_is_written)
 {
     static const struct {
         const char *member, *text, *told;
@@ -306,7 +295,6 @@ static void what_the_pages_cannot_tell_is_an_error_before_anything_is_written(vo
         {"point", "the lock of Zoë", "too long or not ASCII"},
     };
     char was[PATH_LONGEST];
-    (void)state;
     memcpy(was, folder, sizeof was);
     strcat(folder, "-of-nothing");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -329,10 +317,9 @@ static const char *slug_of(const char *guard, const char *variant)
     return slug;
 }
 
-static void an_address_is_short_and_plain(void **state)
+TEST_THAT(an_address_is_short_and_plain)
 {
     char guard[201];
-    (void)state;
     assert_string_equal(slug_of("redis-token", "Fence on!"), "redis-token.fence-on");
     assert_string_equal(slug_of("none", ""), "none");
     assert_string_equal(slug_of("", ""), "");
@@ -347,9 +334,8 @@ static void an_address_is_short_and_plain(void **state)
     }
 }
 
-static void what_is_no_recording_is_an_error(void **state)
+TEST_THAT(what_is_no_recording_is_an_error)
 {
-    (void)state;
     assert_int_equal(make(json_object()), -1);
     assert_non_null(strstr(message, "no results"));
     assert_int_equal(make(json_pack("{s:s}", "results", "none")), -1);
@@ -357,34 +343,12 @@ static void what_is_no_recording_is_an_error(void **state)
     assert_int_equal(make(json_pack("[]")), -1);
 }
 
-static void a_folder_that_cannot_be_made_is_an_error(void **state)
+TEST_THAT(a_folder_that_cannot_be_made_is_an_error)
 {
     char was[PATH_LONGEST];
-    (void)state;
     memcpy(was, folder, sizeof was);
     snprintf(folder, sizeof folder, "/dev/null/site");
     assert_int_equal(make(lab("sends")), -1);
     assert_non_null(strstr(message, "cannot write /dev/null/site/"));
     memcpy(folder, was, sizeof was);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_is_shown_and_the_rest_is_named),
-        cmocka_unit_test(the_pages_say_it_all_without_scripts),
-        cmocka_unit_test(each_page_links_to_all_others),
-        cmocka_unit_test(the_opening_has_the_figures_of_the_recorded_sale),
-        cmocka_unit_test(a_sale_whose_rows_agree_is_not_told),
-        cmocka_unit_test(a_recording_cannot_add_markup),
-        cmocka_unit_test(no_text_of_a_recording_is_markup),
-        cmocka_unit_test(a_point_without_words_is_told_as_it_is),
-        cmocka_unit_test(no_word_is_left_unfilled),
-        cmocka_unit_test(a_contradiction_is_an_error_that_names_it),
-        cmocka_unit_test(what_the_pages_cannot_tell_is_an_error_before_anything_is_written),
-        cmocka_unit_test(an_address_is_short_and_plain),
-        cmocka_unit_test(what_is_no_recording_is_an_error),
-        cmocka_unit_test(a_folder_that_cannot_be_made_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

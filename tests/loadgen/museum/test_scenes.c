@@ -1,12 +1,9 @@
 /* A scene is shown only if its record bears out each of its sentences. */
 #include "bind.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static char message[MUSEUM_MESSAGE_MAX];
 
@@ -53,60 +50,36 @@ static int bind(json_t *record, struct bound *ret)
     return failed;
 }
 
-static void each_beat_has_its_event(void **state)
+TEST_THAT(each_beat_has_its_event)
 {
     struct bound bound;
-    (void)state;
     assert_int_equal(bind(race(1000, 1000, 7), &bound), 0);
     assert_int_equal(bound.n, 5);
     const size_t at[] = {1, 2, 3, 4, 4};
     assert_memory_equal(bound.at, at, sizeof at);
 }
 
-static void a_sequential_run_is_not_told_as_a_race(void **state)
+TEST_THAT(a_sequential_run_is_not_told_as_a_race)
 {
     struct bound bound;
-    (void)state;
     assert_int_equal(bind(race(1000, 800, 7), &bound), -1);
     assert_non_null(strstr(message, "same"));
 }
 
-static void a_newer_fence_is_not_late(void **state)
+TEST_THAT(a_newer_fence_is_not_late)
 {
     struct bound bound;
-    (void)state;
     assert_int_equal(bind(race(1000, 1000, 9), &bound), -1);
     assert_non_null(strstr(message, "late"));
 }
 
-static void what_never_happens_must_not_happen(void **state)
-{
-    struct bound bound;
-    (void)state;
-    json_t *record = race(1000, 1000, 7);
-    event(json_object_get(record, "timeline"), "B", "read", 800, 9);
-    assert_int_equal(bind(record, &bound), -1);
-    assert_non_null(strstr(message, "never"));
-}
-
-static void another_outcome_is_not_told(void **state)
-{
-    struct bound bound;
-    (void)state;
-    json_t *record = race(1000, 1000, 7);
-    json_object_set_new(record, "observed", json_string("safe"));
-    assert_int_equal(bind(record, &bound), -1);
-    assert_non_null(strstr(message, "safe"));
-}
-
 /* On a busy machine B has the lock, and has read, before A's thread notes that its release is done.
  */
-static void a_release_that_is_noted_late_is_told_too(void **state)
+TEST_THAT(a_release_that_is_noted_late_is_told_too)
 {
     const struct scene *scene = scenes;
     struct bound bound;
     json_t *timeline = json_array();
-    (void)state;
     while (strcmp(scene->id, "unknown") != 0)
         scene++;
     event(timeline, "A", "read", 1000, 7);
@@ -123,15 +96,20 @@ static void a_release_that_is_noted_late_is_told_too(void **state)
     json_decref(record);
 }
 
-int main(void)
+TEST_THAT(what_never_happens_must_not_happen)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_beat_has_its_event),
-        cmocka_unit_test(a_sequential_run_is_not_told_as_a_race),
-        cmocka_unit_test(a_newer_fence_is_not_late),
-        cmocka_unit_test(a_release_that_is_noted_late_is_told_too),
-        cmocka_unit_test(what_never_happens_must_not_happen),
-        cmocka_unit_test(another_outcome_is_not_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct bound bound;
+    json_t *record = race(1000, 1000, 7);
+    event(json_object_get(record, "timeline"), "B", "read", 800, 9);
+    assert_int_equal(bind(record, &bound), -1);
+    assert_non_null(strstr(message, "never"));
+}
+
+TEST_THAT(another_outcome_is_not_told)
+{
+    struct bound bound;
+    json_t *record = race(1000, 1000, 7);
+    json_object_set_new(record, "observed", json_string("safe"));
+    assert_int_equal(bind(record, &bound), -1);
+    assert_non_null(strstr(message, "safe"));
 }

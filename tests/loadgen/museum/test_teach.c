@@ -6,14 +6,11 @@
 #include "sandbox.h"
 #include "scenes.h"
 #include "teach_site.h"
+#include "tests.h"
 #include "web_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static json_t *teach, *interview;
 
@@ -89,11 +86,12 @@ static int assert_pairs(const json_t *entries, const char *const *names)
     return n;
 }
 
-static void each_text_is_in_both_languages(void **state)
+GROUP_FIXTURE(open_texts, close_texts);
+
+TEST_THAT(each_text_is_in_both_languages)
 {
     static const char *const question[] = {"ask", "answer", NULL}, *const exercise[] = {
                                                                        "title", "why", NULL};
-    (void)state;
     assert_true(assert_pairs(json_object_get(teach, "aims"), NULL) > 2);
     assert_true(assert_pairs(json_object_get(teach, "material"), NULL) > 2);
     assert_true(assert_pairs(json_object_get(teach, "preparation"), NULL) > 2);
@@ -131,11 +129,10 @@ static json_int_t minutes_of(const json_t *plan)
     return sum;
 }
 
-static void each_plan_fills_its_minutes(void **state)
+TEST_THAT(each_plan_fills_its_minutes)
 {
     static const int wanted[] = {45, 90};
     const json_t *plans = json_object_get(teach, "plans");
-    (void)state;
     assert_int_equal(json_array_size(plans), 2);
     for (size_t i = 0; i < 2; i++) {
         const json_t *plan = json_array_get(plans, i);
@@ -195,9 +192,8 @@ static void assert_shows(const json_t *entries)
     }
 }
 
-static void each_text_shows_what_it_says_and_each_scene_is_asked_about(void **state)
+TEST_THAT(each_text_shows_what_it_says_and_each_scene_is_asked_about)
 {
-    (void)state;
     assert_true(scenes_n <= sizeof scene_uses / sizeof *scene_uses);
     assert_shows(interview);
     memset(scene_uses, 0, sizeof scene_uses);
@@ -212,13 +208,12 @@ static void each_text_shows_what_it_says_and_each_scene_is_asked_about(void **st
  */
 
 /* The levels that the live page plays, in its order, under its titles. */
-static void the_exercises_are_those_of_the_live_page(void **state)
+TEST_THAT(the_exercises_are_those_of_the_live_page)
 {
     static const char *const files[] = {"levels.en.json", "levels.zh.json"};
     const json_t *exercises = json_object_get(teach, "exercises");
     json_t *all = json_loads(web_find("levels.json"), 0, NULL), *level;
     size_t i, n = 0;
-    (void)state;
     json_array_foreach(json_object_get(all, "levels"), i, level)
     {
         if (json_object_get(level, "points") == NULL)
@@ -262,10 +257,9 @@ static void assert_command(char *line, enum hazard_language language)
     assert_true(options.step && options.language == language);
 }
 
-static void each_command_is_one_that_hazards_takes(void **state)
+TEST_THAT(each_command_is_one_that_hazards_takes)
 {
     static const char *const pages[] = {"teach.html", "zh/teach.html"};
-    (void)state;
     assert_int_equal(teach_site_make(NULL), 0);
     for (int language = 0; language < HAZARD_LANGUAGES; language++) {
         size_t n = 0;
@@ -313,9 +307,8 @@ static int assert_links(const char *page)
     return n;
 }
 
-static void each_link_leads_to_something(void **state)
+TEST_THAT(each_link_leads_to_something)
 {
-    (void)state;
     assert_int_equal(teach_site_make(NULL), 0);
     assert_true(assert_links("teach.html") > 90);
     assert_true(assert_links("zh/teach.html") > 90);
@@ -323,35 +316,18 @@ static void each_link_leads_to_something(void **state)
     assert_true(assert_links("zh/interview.html") > 70);
 }
 
-static void what_was_not_recorded_is_named(void **state)
+TEST_THAT(what_was_not_recorded_is_named)
 {
-    (void)state;
     assert_int_equal(teach_site_make(NULL), 0);
     assert_non_null(strstr(teach_site_file("teach.html"),
                            "<a href=\"index.html#late/0\">5. A pause beyond the lease</a> "
                            "<span class=\"absent\">not recorded: expired-lease under redis-token"));
 }
 
-static void a_run_that_came_out_otherwise_makes_no_site(void **state)
+TEST_THAT(a_run_that_came_out_otherwise_makes_no_site)
 {
-    (void)state;
     assert_int_equal(teach_site_make("two-step-release"), -1);
     assert_string_equal(teach_site_message,
                         "the lesson says that two-step-release under redis-token (GET, then DEL) "
                         "is unsafe, but it was recorded otherwise");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_text_is_in_both_languages),
-        cmocka_unit_test(each_plan_fills_its_minutes),
-        cmocka_unit_test(each_text_shows_what_it_says_and_each_scene_is_asked_about),
-        cmocka_unit_test(the_exercises_are_those_of_the_live_page),
-        cmocka_unit_test(each_command_is_one_that_hazards_takes),
-        cmocka_unit_test(each_link_leads_to_something),
-        cmocka_unit_test(what_was_not_recorded_is_named),
-        cmocka_unit_test(a_run_that_came_out_otherwise_makes_no_site),
-    };
-    return cmocka_run_group_tests(tests, open_texts, close_texts);
 }

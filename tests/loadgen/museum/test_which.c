@@ -1,15 +1,12 @@
 /* Which lock? Each answer is a guard whose own claims allow what was asked. */
 #include "lockkit.h"
 #include "scenes.h"
+#include "tests.h"
 #include "web_files.h"
 #include "which.h"
 #include "words.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 static json_t *which;
 
@@ -101,9 +98,10 @@ static void keeps_what_was_asked(const json_t *answers)
         assert_true(is(answers, "servers", "none") && is(answers, "database", "no"));
 }
 
-static void each_answer_is_a_guard_that_claims_what_was_asked(void **state)
+GROUP_FIXTURE(open_rules, close_rules);
+
+TEST_THAT(each_answer_is_a_guard_that_claims_what_was_asked)
 {
-    (void)state;
     assert_int_equal(walk_all(keeps_what_was_asked), 24);
 }
 
@@ -114,11 +112,10 @@ static void note_use(const json_t *answers)
     json_object_set_new(used, text_of(which_rule(which, answers), "id"), json_true());
 }
 
-static void each_rule_is_the_answer_to_something_and_is_told(void **state)
+TEST_THAT(each_rule_is_the_answer_to_something_and_is_told)
 {
     size_t i;
     json_t *rule;
-    (void)state;
     used = json_object();
     walk_all(note_use);
     json_array_foreach(json_object_get(which, "rules"), i, rule)
@@ -135,11 +132,10 @@ static void each_rule_is_the_answer_to_something_and_is_told(void **state)
 
 /* The scene that would break the runner-up shows that guard, or one that is weaker in nothing else.
  */
-static void the_scene_breaks_the_runner_up(void **state)
+TEST_THAT(the_scene_breaks_the_runner_up)
 {
     size_t i;
     json_t *rule;
-    (void)state;
     json_array_foreach(json_object_get(which, "rules"), i, rule)
     {
         const char *guard = NULL;
@@ -153,12 +149,11 @@ static void the_scene_breaks_the_runner_up(void **state)
 }
 
 /* Those in the store are the app's. */
-static void each_guard_is_described_as_it_describes_itself(void **state)
+TEST_THAT(each_guard_is_described_as_it_describes_itself)
 {
     const char *guard;
     json_t *own, *words = words_open("en");
     int n = 0;
-    (void)state;
     json_object_foreach(json_object_get(which, "guards"), guard, own)
     {
         const lk_provider_info *lock = lk_provider_find(guard);
@@ -173,15 +168,4 @@ static void each_guard_is_described_as_it_describes_itself(void **state)
     }
     json_decref(words);
     assert_int_equal(n, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_answer_is_a_guard_that_claims_what_was_asked),
-        cmocka_unit_test(each_rule_is_the_answer_to_something_and_is_told),
-        cmocka_unit_test(the_scene_breaks_the_runner_up),
-        cmocka_unit_test(each_guard_is_described_as_it_describes_itself),
-    };
-    return cmocka_run_group_tests(tests, open_rules, close_rules);
 }

@@ -2,14 +2,11 @@
  * every key that a page or a scene names. */
 #include "hazard.h"
 #include "scenes.h"
+#include "tests.h"
 #include "web_files.h"
 #include "words.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 static json_t *en, *zh;
 
@@ -47,11 +44,12 @@ static void assert_has_places_of(const char *key, const char *one, const char *o
     }
 }
 
-static void both_languages_have_the_same_keys_and_places(void **state)
+GROUP_FIXTURE(open_words, close_words);
+
+TEST_THAT(both_languages_have_the_same_keys_and_places)
 {
     const char *key;
     json_t *text;
-    (void)state;
     assert_true(json_object_size(en) > 100);
     json_object_foreach(en, key, text)
     {
@@ -65,11 +63,10 @@ static void both_languages_have_the_same_keys_and_places(void **state)
 }
 
 /* Names of commands and products are the same in both. */
-static void nothing_is_left_in_english_among_the_chinese_words(void **state)
+TEST_THAT(nothing_is_left_in_english_among_the_chinese_words)
 {
     const char *key;
     json_t *text;
-    (void)state;
     json_object_foreach(zh, key, text)
     {
         bool chinese = false;
@@ -81,17 +78,15 @@ static void nothing_is_left_in_english_among_the_chinese_words(void **state)
     }
 }
 
-static void each_beat_of_each_scene_has_its_words(void **state)
+TEST_THAT(each_beat_of_each_scene_has_its_words)
 {
-    (void)state;
     for (size_t i = 0; i < scenes_n; i++)
         for (const struct beat *beat = scenes[i].beats; beat->actor != NULL; beat++)
             assert_true(words_of(zh, scenes[i].id, beat->words)[0] != '\0');
 }
 
-static void each_scene_is_a_case_of_the_catalogue(void **state)
+TEST_THAT(each_scene_is_a_case_of_the_catalogue)
 {
-    (void)state;
     for (size_t i = 0; i < scenes_n; i++) {
         const struct hazard *hazard = hazard_find(scenes[i].hazard);
         bool found = false;
@@ -105,11 +100,10 @@ static void each_scene_is_a_case_of_the_catalogue(void **state)
     }
 }
 
-static void each_word_of_a_page_is_there(void **state)
+TEST_THAT(each_word_of_a_page_is_there)
 {
     static const char *const pages[] = {"head.html",   "index.html", "lesson.html",
                                         "matrix.html", "teach.html", "interview.html"};
-    (void)state;
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         for (const char *at = strstr(web_find(pages[i]), "{{"); at != NULL;
              at = strstr(at + 2, "{{")) {
@@ -118,16 +112,4 @@ static void each_word_of_a_page_is_there(void **state)
             if (key[0] != '@' && key[0] != '=' && json_object_get(en, key) == NULL)
                 fail_msg("%s has no words for %s", pages[i], key);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_languages_have_the_same_keys_and_places),
-        cmocka_unit_test(nothing_is_left_in_english_among_the_chinese_words),
-        cmocka_unit_test(each_beat_of_each_scene_has_its_words),
-        cmocka_unit_test(each_scene_is_a_case_of_the_catalogue),
-        cmocka_unit_test(each_word_of_a_page_is_there),
-    };
-    return cmocka_run_group_tests(tests, open_words, close_words);
 }

@@ -1,15 +1,13 @@
 /* The command line: what is taken, and that everything else is a usage error. */
 #include "options.h"
 #include "http_load_command.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { ARGS_MAX = 16, USAGE = 2 };
 
@@ -59,9 +57,8 @@ static int status_of(const struct command *command, const char *line)
 
 #define URL "--url http://127.0.0.1:8080 "
 
-static void defaults_are_a_burst_of_2000_buyers_on_64_connections(void **state)
+TEST_THAT(defaults_are_a_burst_of_2000_buyers_on_64_connections)
 {
-    (void)state;
     struct options options = parse(&sale, URL);
     assert_int_equal(options.n_targets, 1);
     assert_int_equal(options.targets[0].port, 8080);
@@ -73,9 +70,8 @@ static void defaults_are_a_burst_of_2000_buyers_on_64_connections(void **state)
     assert_string_equal(options.command, "loadgen-sale --url http://127.0.0.1:8080");
 }
 
-static void lists_and_units_are_understood(void **state)
+TEST_THAT(lists_and_units_are_understood)
 {
-    (void)state;
     struct options options =
         parse(&sale, "--url http://127.0.0.1:1,http://127.0.0.1:2 --guards none,redis-token "
                      "--duration 500ms --mode rate --rate 12.5 --expect none=unsafe --json -");
@@ -110,9 +106,8 @@ static void lists_and_units_are_understood(void **state)
     assert_int_equal(parse(&sale, URL "--duration 3").duration_ms, 3000);
 }
 
-static void whatever_is_not_understood_is_a_usage_error(void **state)
+TEST_THAT(whatever_is_not_understood_is_a_usage_error)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         URL "--threshold p(99)50ms",
@@ -173,17 +168,15 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
     assert_int_equal(status_of(&http, "http://127.0.0.1:7 --stock 3"), USAGE);
 }
 
-static void help_is_not_an_error(void **state)
+TEST_THAT(help_is_not_an_error)
 {
-    (void)state;
     assert_int_equal(status_of(&sale, "--help"), 0);
     assert_int_equal(status_of(&demo, "--help"), 0);
     assert_int_equal(status_of(&serve, "--usage"), 0);
 }
 
-static void each_command_takes_its_own_flags(void **state)
+TEST_THAT(each_command_takes_its_own_flags)
 {
-    (void)state;
     struct options options = parse(&serve, "--seckilld ./s --dir d --listen 127.0.0.1:9");
     assert_string_equal(options.seckilld, "./s");
     assert_string_equal(options.dir, "d");
@@ -202,9 +195,33 @@ static void each_command_takes_its_own_flags(void **state)
     assert_true(options.quiet);
 }
 
-static void help_has_each_heading_once(void **state)
+/* The options borrow the header. */
+static struct options parse_header(const char *header)
 {
-    (void)state;
+    static char kept[300];
+    char *argv[] = {"loadgen-http", "http://127.0.0.1:7/x", "--header", kept, "--quiet", NULL};
+    struct options options;
+    snprintf(kept, sizeof kept, "%s", header);
+    options_parse(&http, 5, argv, &options);
+    return options;
+}
+
+/* Reports show the command. */
+TEST_THAT(credentials_are_not_kept)
+{
+    static const char *const headers[] = {"Authorization: Bearer T0ken", "authorization:T0ken",
+                                          "Proxy-Authorization: Basic T0ken"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        struct options options = parse_header(headers[i]);
+        assert_null(strstr(options.command, "T0ken"));
+        assert_non_null(strstr(options.command, "uthorization: *** --quiet"));
+        assert_string_equal(options.headers[0], headers[i]); /* it is sent */
+    }
+    assert_non_null(strstr(parse_header("Accept: text/plain").command, "Accept: text/plain"));
+}
+
+TEST_THAT(help_has_each_heading_once)
+{
     static char help[16384];
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -229,9 +246,8 @@ static void help_has_each_heading_once(void **state)
 
 #define SENT(token) "Authorization: Bearer " token "\r\n"
 
-static void token_is_the_first_line_of_its_file(void **state)
+TEST_THAT(token_is_the_first_line_of_its_file)
 {
-    (void)state;
     char path[] = "/tmp/test-token-XXXXXX", line[200];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -247,9 +263,8 @@ static void token_is_the_first_line_of_its_file(void **state)
     unlink(path);
 }
 
-static void token_of_the_environment_goes_to_services_only(void **state)
+TEST_THAT(token_of_the_environment_goes_to_services_only)
 {
-    (void)state;
     setenv("SECKILL_TOKEN", "abc-._~+/=", 1);
     struct options options = parse(&sale, "--url http://127.0.0.1:1,http://127.0.0.1:2");
     for (int i = 0; i < 2; i++)
@@ -261,46 +276,4 @@ static void token_of_the_environment_goes_to_services_only(void **state)
     setenv("SECKILL_TOKEN", "two words", 1);
     assert_int_equal(status_of(&sale, URL), USAGE);
     unsetenv("SECKILL_TOKEN");
-}
-
-/* The options borrow the header. */
-static struct options parse_header(const char *header)
-{
-    static char kept[300];
-    char *argv[] = {"loadgen-http", "http://127.0.0.1:7/x", "--header", kept, "--quiet", NULL};
-    struct options options;
-    snprintf(kept, sizeof kept, "%s", header);
-    options_parse(&http, 5, argv, &options);
-    return options;
-}
-
-/* Reports show the command. */
-static void credentials_are_not_kept(void **state)
-{
-    static const char *const headers[] = {"Authorization: Bearer T0ken", "authorization:T0ken",
-                                          "Proxy-Authorization: Basic T0ken"};
-    (void)state;
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-        struct options options = parse_header(headers[i]);
-        assert_null(strstr(options.command, "T0ken"));
-        assert_non_null(strstr(options.command, "uthorization: *** --quiet"));
-        assert_string_equal(options.headers[0], headers[i]); /* it is sent */
-    }
-    assert_non_null(strstr(parse_header("Accept: text/plain").command, "Accept: text/plain"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_a_burst_of_2000_buyers_on_64_connections),
-        cmocka_unit_test(lists_and_units_are_understood),
-        cmocka_unit_test(whatever_is_not_understood_is_a_usage_error),
-        cmocka_unit_test(help_is_not_an_error),
-        cmocka_unit_test(each_command_takes_its_own_flags),
-        cmocka_unit_test(credentials_are_not_kept),
-        cmocka_unit_test(help_has_each_heading_once),
-        cmocka_unit_test(token_is_the_first_line_of_its_file),
-        cmocka_unit_test(token_of_the_environment_goes_to_services_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,11 @@
 #define REPORT_RIG_H
 
 #include "report.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct options options;
 static struct report *report;
@@ -93,7 +91,5 @@ static inline char *written(void (*writer)(const struct report *report, FILE *ou
     fclose(out);
     return text;
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_report, close_report)
 
 #endif

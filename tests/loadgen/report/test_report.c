@@ -19,9 +19,10 @@ static const json_t *at(const json_t *json, const char *path)
     return json;
 }
 
-static void json_has_the_shape_of_the_contract(void **state)
+TEST_FIXTURE(open_report, close_report);
+
+TEST_THAT(json_has_the_shape_of_the_contract)
 {
-    (void)state;
     static const struct {
         const char *path;
         json_int_t value;
@@ -84,9 +85,8 @@ static void json_has_the_shape_of_the_contract(void **state)
 }
 
 /* Each count under its own name: none stands in for another. */
-static void json_counts_how_requests_ended(void **state)
+TEST_THAT(json_counts_how_requests_ended)
 {
-    (void)state;
     static const char *const names[] = {"dropped",           "warmup",    "unfinished",
                                         "retries",           "abandoned", "not_sent",
                                         "connection_broken", "timed_out", "bad_answers"};
@@ -108,9 +108,8 @@ static void json_counts_how_requests_ended(void **state)
     json_decref(json);
 }
 
-static void run_stopped_before_its_load_keeps_the_shape(void **state)
+TEST_THAT(run_stopped_before_its_load_keeps_the_shape)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     load_result_free(&report->runs[0].load);
     report->runs[0].load = (struct load_result){0};
@@ -122,9 +121,8 @@ static void run_stopped_before_its_load_keeps_the_shape(void **state)
     json_decref(json);
 }
 
-static void safe_run_has_an_empty_counterexample(void **state)
+TEST_THAT(safe_run_has_an_empty_counterexample)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     json_t *json = report_to_json(report);
     json_t *run = json_array_get(json_object_get(json, "runs"), 0);
@@ -134,9 +132,8 @@ static void safe_run_has_an_empty_counterexample(void **state)
     json_decref(json);
 }
 
-static void table_begins_with_the_verdict_and_ends_with_the_proof(void **state)
+TEST_THAT(table_begins_with_the_verdict_and_ends_with_the_proof)
 {
-    (void)state;
     add_run(&workload_sale, "none", false);
     lose(&report->runs[0]);
     add_run(&workload_sale, "redis-token", true);
@@ -151,9 +148,8 @@ static void table_begins_with_the_verdict_and_ends_with_the_proof(void **state)
     free(text);
 }
 
-static void table_says_why_requests_were_refused_for_now(void **state)
+TEST_THAT(table_says_why_requests_were_refused_for_now)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     strcpy(report->runs[0].tally.refused_for_now, "503 Redis is away");
     char *text = written(report_text);
@@ -164,9 +160,8 @@ static void table_says_why_requests_were_refused_for_now(void **state)
 }
 
 /* Its load is shown and written all the same. */
-static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
+TEST_THAT(run_without_an_audit_has_no_verdict_in_any_report)
 {
-    (void)state;
     char message[200];
     assert_int_equal(threshold_parse("p(99)<1s", &options.thresholds[0], message, sizeof message),
                      0);
@@ -201,9 +196,8 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
 }
 
 /* The widest figures that a demo has, and what they are counted in. */
-static void money_is_in_minor_units_and_fits_80_columns(void **state)
+TEST_THAT(money_is_in_minor_units_and_fits_80_columns)
 {
-    (void)state;
     add_run(&workload_accounts, "mutex", false);
     struct run *run = &report->runs[0];
     run->instances = 2;
@@ -219,9 +213,8 @@ static void money_is_in_minor_units_and_fits_80_columns(void **state)
 }
 
 /* Where nothing is due, nobody waits for it. */
-static void closed_run_says_what_its_latency_does_not_show(void **state)
+TEST_THAT(closed_run_says_what_its_latency_does_not_show)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     char *text = written(report_text);
     assert_null(strstr(text, "closed load:"));
@@ -232,9 +225,8 @@ static void closed_run_says_what_its_latency_does_not_show(void **state)
     free(text);
 }
 
-static void broken_claim_is_the_headline(void **state)
+TEST_THAT(broken_claim_is_the_headline)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     lose(&report->runs[0]);
     add_run(&workload_sale, "none", false);
@@ -246,9 +238,8 @@ static void broken_claim_is_the_headline(void **state)
 }
 
 /* The lock server is away, say: no word about the lock. */
-static void a_run_in_which_all_were_refused_says_why_in_the_headline(void **state)
+TEST_THAT(a_run_in_which_all_were_refused_says_why_in_the_headline)
 {
-    (void)state;
     char headline[1000];
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].accepted = 0;
@@ -259,9 +250,8 @@ static void a_run_in_which_all_were_refused_says_why_in_the_headline(void **stat
                                   "requests were refused for now (503 Redis is away).");
 }
 
-static void failed_requests_do_not_hide_a_broken_claim(void **state)
+TEST_THAT(failed_requests_do_not_hide_a_broken_claim)
 {
-    (void)state;
     char headline[1000];
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].failed = 3;
@@ -273,9 +263,8 @@ static void failed_requests_do_not_hide_a_broken_claim(void **state)
 }
 
 /* "Lost updates: none" would say the opposite of what it means. */
-static void guard_called_none_cannot_be_read_as_nobody(void **state)
+TEST_THAT(guard_called_none_cannot_be_read_as_nobody)
 {
-    (void)state;
     add_run(&workload_sale, "none", false);
     lose(&report->runs[0]);
     add_run(&workload_sale, "redis-token", true);
@@ -285,9 +274,8 @@ static void guard_called_none_cannot_be_read_as_nobody(void **state)
                         "As claimed. Caught losing: 'none'. Lost nothing: 'redis-token'.");
 }
 
-static void report_stopped_between_two_guards_claims_nothing(void **state)
+TEST_THAT(report_stopped_between_two_guards_claims_nothing)
 {
-    (void)state;
     atomic_bool stop = true;
     char headline[1000];
     options.stop = &stop;
@@ -297,15 +285,13 @@ static void report_stopped_between_two_guards_claims_nothing(void **state)
     assert_string_equal(headline, "INTERRUPTED: not everything was tried.");
 }
 
-static void report_without_runs_claims_nothing(void **state)
+TEST_THAT(report_without_runs_claims_nothing)
 {
-    (void)state;
     assert_false(report_as_claimed(report));
 }
 
-static void long_headline_is_cut_not_overrun(void **state)
+TEST_THAT(long_headline_is_cut_not_overrun)
 {
-    (void)state;
     char headline[64];
     for (int i = 0; i < 20; i++)
         add_run(&workload_sale, "none", false);
@@ -313,9 +299,8 @@ static void long_headline_is_cut_not_overrun(void **state)
     assert_int_equal(strlen(headline), sizeof headline - 1);
 }
 
-static void reports_are_written_into_folders_that_are_made(void **state)
+TEST_THAT(reports_are_written_into_folders_that_are_made)
 {
-    (void)state;
     char folder[] = "/tmp/test-report-XXXXXX", json_path[100], html_path[100];
     assert_non_null(mkdtemp(folder));
     snprintf(json_path, sizeof json_path, "%s/a/b/report.json", folder);
@@ -340,28 +325,4 @@ static void reports_are_written_into_folders_that_are_made(void **state)
     snprintf(json_path, sizeof json_path, "%s/a", folder);
     rmdir(json_path);
     rmdir(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(json_has_the_shape_of_the_contract),
-        TEST(json_counts_how_requests_ended),
-        TEST(run_stopped_before_its_load_keeps_the_shape),
-        TEST(safe_run_has_an_empty_counterexample),
-        TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
-        TEST(table_says_why_requests_were_refused_for_now),
-        TEST(run_without_an_audit_has_no_verdict_in_any_report),
-        TEST(money_is_in_minor_units_and_fits_80_columns),
-        TEST(closed_run_says_what_its_latency_does_not_show),
-        TEST(broken_claim_is_the_headline),
-        TEST(a_run_in_which_all_were_refused_says_why_in_the_headline),
-        TEST(failed_requests_do_not_hide_a_broken_claim),
-        TEST(guard_called_none_cannot_be_read_as_nobody),
-        TEST(report_stopped_between_two_guards_claims_nothing),
-        TEST(report_without_runs_claims_nothing),
-        TEST(long_headline_is_cut_not_overrun),
-        TEST(reports_are_written_into_folders_that_are_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

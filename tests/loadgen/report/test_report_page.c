@@ -1,9 +1,10 @@
 /* The page that a report makes: one file, readable, its pictures inside their frames. */
 #include "report_rig.h"
 
-static void page_needs_nothing_from_elsewhere_and_escapes(void **state)
+TEST_FIXTURE(open_report, close_report);
+
+TEST_THAT(page_needs_nothing_from_elsewhere_and_escapes)
 {
-    (void)state;
     static const char *const outside[] = {"http://", "https://", "src=", "<link",
                                           "<script", "@import",  "url("};
     add_run(&workload_sale, "none", false);
@@ -20,9 +21,8 @@ static void page_needs_nothing_from_elsewhere_and_escapes(void **state)
     free(page);
 }
 
-static void proof_of_a_lost_update_is_two_rows_from_one_version(void **state)
+TEST_THAT(proof_of_a_lost_update_is_two_rows_from_one_version)
 {
-    (void)state;
     add_run(&workload_sale, "none", false);
     lose(&report->runs[0]);
     char *page = written(report_to_html);
@@ -33,9 +33,8 @@ static void proof_of_a_lost_update_is_two_rows_from_one_version(void **state)
     free(page);
 }
 
-static void chart_and_table_of_the_page_have_one_p99(void **state)
+TEST_THAT(chart_and_table_of_the_page_have_one_p99)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     for (int i = 0; i < 100; i++)
         hist_record(&report->runs[0].load.service, 7);
@@ -46,9 +45,8 @@ static void chart_and_table_of_the_page_have_one_p99(void **state)
     free(page);
 }
 
-static void text_behind_the_longest_bar_stays_on_the_picture(void **state)
+TEST_THAT(text_behind_the_longest_bar_stays_on_the_picture)
 {
-    (void)state;
     enum { PICTURE_WIDTH = 900, DIGIT_WIDTH = 7 };
     int texts = 0;
     add_run(&workload_accounts, "none", false);
@@ -66,9 +64,8 @@ static void text_behind_the_longest_bar_stays_on_the_picture(void **state)
     free(page);
 }
 
-static void lock_time_beyond_the_last_bucket_is_more_than_its_bound(void **state)
+TEST_THAT(lock_time_beyond_the_last_bucket_is_more_than_its_bound)
 {
-    (void)state;
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].lock_times =
         (struct lock_times){.n_bounds = 2,
@@ -80,16 +77,4 @@ static void lock_time_beyond_the_last_bucket_is_more_than_its_bound(void **state
     assert_non_null(row);
     assert_non_null(strstr(row, "<td>≤ 1.0 ms</td><td>&gt; 30.00 s</td>"));
     free(page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(page_needs_nothing_from_elsewhere_and_escapes),
-        TEST(proof_of_a_lost_update_is_two_rows_from_one_version),
-        TEST(chart_and_table_of_the_page_have_one_p99),
-        TEST(text_behind_the_longest_bar_stays_on_the_picture),
-        TEST(lock_time_beyond_the_last_bucket_is_more_than_its_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
 #include "sandbox_process.h"
 #include "process.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
@@ -48,9 +45,10 @@ static bool answers_on_port(const struct sandbox_server *redis)
     return pong;
 }
 
-static void started_redis_answers_on_port_and_socket(void **state)
+TEST_FIXTURE(open_sandbox, close_sandbox);
+
+TEST_THAT(started_redis_answers_on_port_and_socket)
 {
-    (void)state;
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
     assert_true(answers_on_port(redis));
@@ -63,9 +61,8 @@ static void started_redis_answers_on_port_and_socket(void **state)
     assert_true(sandbox_alive(redis));
 }
 
-static void further_arguments_reach_redis(void **state)
+TEST_THAT(further_arguments_reach_redis)
 {
-    (void)state;
     struct sandbox_server *redis =
         sandbox_redis(sandbox, (const char *const[]){"--maxmemory", "5mb", NULL});
     assert_non_null(redis);
@@ -80,9 +77,8 @@ static void further_arguments_reach_redis(void **state)
     redisFree(context);
 }
 
-static void restart_keeps_the_port(void **state)
+TEST_THAT(restart_keeps_the_port)
 {
-    (void)state;
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
     int port = redis->port;
@@ -101,9 +97,21 @@ static void restart_keeps_the_port(void **state)
     assert_int_equal(sandbox_signal(redis, SIGTERM), 0); /* an orderly end: exit status 0 */
 }
 
-static void a_port_is_held_until_its_sandbox_is_closed(void **state)
+TEST_THAT(a_server_that_has_ended_is_not_stopped)
 {
-    (void)state;
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    assert_non_null(redis);
+    assert_int_equal(kill(redis->pid, SIGKILL), 0);
+    int status = sandbox_signal(redis, SIGSTOP);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(redis->pid, 0);
+    assert_int_equal(sandbox_restart(redis), 0);
+    assert_int_equal(sandbox_signal(redis, SIGSTOP), 0);
+    assert_true(redis->pid > 0);
+}
+
+TEST_THAT_WITH(a_port_is_held_until_its_sandbox_is_closed, NULL, NULL)
+{
     struct sandbox *own;
     assert_int_equal(sandbox_open(&own), 0);
     struct sandbox_server *redis = sandbox_redis(own, NULL);
@@ -117,9 +125,8 @@ static void a_port_is_held_until_its_sandbox_is_closed(void **state)
     close(fd);
 }
 
-static void a_death_of_its_own_is_noticed_and_reaped(void **state)
+TEST_THAT(a_death_of_its_own_is_noticed_and_reaped)
 {
-    (void)state;
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
     struct process process = process_of(redis->pid);
@@ -165,9 +172,8 @@ static const char *failure_of(const char *binary)
     return said;
 }
 
-static void early_death_is_told_at_once_with_the_logs_end(void **state)
+TEST_THAT(early_death_is_told_at_once_with_the_logs_end)
 {
-    (void)state;
     char script[SANDBOX_TEXT_MAX + 16];
     write_script(script, sizeof script, "echo 'the disk is made of cheese' >&2; exit 7");
     int64_t start_ms = test_now_ms();
@@ -177,15 +183,13 @@ static void early_death_is_told_at_once_with_the_logs_end(void **state)
     assert_non_null(strstr(said, "the disk is made of cheese"));
 }
 
-static void missing_binary_is_told(void **state)
+TEST_THAT(missing_binary_is_told)
 {
-    (void)state;
     assert_non_null(strstr(failure_of("/nowhere/seckilld"), "No such file or directory"));
 }
 
-static void silent_server_is_given_up_and_killed(void **state)
+TEST_THAT(silent_server_is_given_up_and_killed)
 {
-    (void)state;
     char script[SANDBOX_TEXT_MAX + 16];
     write_script(script, sizeof script, "exec sleep 600");
     int64_t start_ms = test_now_ms();
@@ -229,9 +233,8 @@ static bool port_ready(struct sandbox_server *server)
     return sandbox_answers(NULL, server->port, "PING\r\n", "+PONG", 100);
 }
 
-static void port_taken_between_choice_and_bind_is_replaced(void **state)
+TEST_THAT(port_taken_between_choice_and_bind_is_replaced)
 {
-    (void)state;
     struct squatting squatting = {.fd = -1}, *arg = &squatting;
     struct sandbox_server *server = sandbox_add(sandbox, "late", port_ready);
     assert_int_equal(sandbox_start_on_free_port(server, squat_first_port, &arg), 0);
@@ -258,9 +261,8 @@ static bool holds_file(pid_t pid, const char *wanted)
     return false;
 }
 
-static void servers_inherit_no_descriptor_and_no_blocked_signal(void **state)
+TEST_THAT(servers_inherit_no_descriptor_and_no_blocked_signal)
 {
-    (void)state;
     char path[SANDBOX_TEXT_MAX + 16];
     snprintf(path, sizeof path, "%s/open", sandbox_dir(sandbox));
     int low = open(path, O_RDWR | O_CREAT, 0600); /* not close-on-exec, on purpose */
@@ -291,9 +293,8 @@ static void servers_inherit_no_descriptor_and_no_blocked_signal(void **state)
     close(fd);
 }
 
-static void twenty_in_a_row_leak_no_descriptor(void **state)
+TEST_THAT_WITH(twenty_in_a_row_leak_no_descriptor, NULL, NULL)
 {
-    (void)state;
     int before = process_count_fds();
     for (int i = 0; i < 20; i++) {
         struct sandbox *one;
@@ -320,9 +321,8 @@ static void *several_in_this_thread(void *ret_failed)
     return NULL;
 }
 
-static void sandboxes_of_several_threads_do_not_clash(void **state)
+TEST_THAT_WITH(sandboxes_of_several_threads_do_not_clash, NULL, NULL)
 {
-    (void)state;
     pthread_t threads[4];
     int failed;
     for (size_t i = 0; i < 4; i++)
@@ -332,40 +332,4 @@ static void sandboxes_of_several_threads_do_not_clash(void **state)
         pthread_join(threads[i], &result);
         assert_null(result);
     }
-}
-
-static void a_server_that_has_ended_is_not_stopped(void **state)
-{
-    (void)state;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    assert_non_null(redis);
-    assert_int_equal(kill(redis->pid, SIGKILL), 0);
-    int status = sandbox_signal(redis, SIGSTOP);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    assert_int_equal(redis->pid, 0);
-    assert_int_equal(sandbox_restart(redis), 0);
-    assert_int_equal(sandbox_signal(redis, SIGSTOP), 0);
-    assert_true(redis->pid > 0);
-}
-
-#define IN_SANDBOX(test) cmocka_unit_test_setup_teardown(test, open_sandbox, close_sandbox)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SANDBOX(started_redis_answers_on_port_and_socket),
-        IN_SANDBOX(further_arguments_reach_redis),
-        IN_SANDBOX(restart_keeps_the_port),
-        IN_SANDBOX(a_server_that_has_ended_is_not_stopped),
-        cmocka_unit_test(a_port_is_held_until_its_sandbox_is_closed),
-        IN_SANDBOX(a_death_of_its_own_is_noticed_and_reaped),
-        IN_SANDBOX(early_death_is_told_at_once_with_the_logs_end),
-        IN_SANDBOX(missing_binary_is_told),
-        IN_SANDBOX(silent_server_is_given_up_and_killed),
-        IN_SANDBOX(port_taken_between_choice_and_bind_is_replaced),
-        IN_SANDBOX(servers_inherit_no_descriptor_and_no_blocked_signal),
-        cmocka_unit_test(twenty_in_a_row_leak_no_descriptor),
-        cmocka_unit_test(sandboxes_of_several_threads_do_not_clash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
  * way out is taken for real, by a child that has opened a sandbox. */
 #include "sandbox.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -97,51 +94,43 @@ static void ends_leaving_nothing(enum way way, int signal)
         assert_int_equal(status, 0);
 }
 
-static void closing_leaves_nothing(void **state)
+TEST_THAT(closing_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(CLOSE, 0);
 }
 
-static void exit_leaves_nothing(void **state)
+TEST_THAT(exit_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(EXIT, 0);
 }
 
-static void interrupt_leaves_nothing(void **state)
+TEST_THAT(interrupt_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(ON_SIGNAL, SIGINT);
 }
 
-static void termination_leaves_nothing(void **state)
+TEST_THAT(termination_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(ON_SIGNAL, SIGTERM);
 }
 
-static void abort_leaves_nothing(void **state)
+TEST_THAT(abort_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(ON_SIGNAL, SIGABRT);
 }
 
-static void crash_leaves_nothing(void **state)
+TEST_THAT(crash_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(ON_SIGNAL, SIGSEGV);
 }
 
-static void kill_9_leaves_nothing(void **state)
+TEST_THAT(kill_9_leaves_nothing)
 {
-    (void)state;
     ends_leaving_nothing(ON_SIGNAL, SIGKILL);
 }
 
-static void kill_9_leaves_nothing_although_a_forked_child_lives_on(void **state)
+TEST_THAT(kill_9_leaves_nothing_although_a_forked_child_lives_on)
 {
-    (void)state;
     ends_leaving_nothing(HOLD_SOCKET, SIGKILL);
 }
 
@@ -154,9 +143,8 @@ static void *open_here(void *ret)
 }
 
 /* A death signal asked for by a program's thread would come when that thread ends. */
-static void servers_outlive_the_thread_that_started_them(void **state)
+TEST_THAT(servers_outlive_the_thread_that_started_them)
 {
-    (void)state;
     struct sandbox_server *redis = NULL;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, open_here, &redis), 0);
@@ -188,9 +176,8 @@ static bool reaped_here(void *pid)
     return waitpid(*(pid_t *)pid, NULL, WNOHANG) == *(pid_t *)pid;
 }
 
-static void killed_guardian_takes_its_servers_along(void **state)
+TEST_THAT(killed_guardian_takes_its_servers_along)
 {
-    (void)state;
     assert_int_equal(sandbox_open(&sandbox), 0);
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
@@ -212,17 +199,5 @@ static void killed_guardian_takes_its_servers_along(void **state)
 int main(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_leaves_nothing),
-        cmocka_unit_test(exit_leaves_nothing),
-        cmocka_unit_test(interrupt_leaves_nothing),
-        cmocka_unit_test(termination_leaves_nothing),
-        cmocka_unit_test(abort_leaves_nothing),
-        cmocka_unit_test(crash_leaves_nothing),
-        cmocka_unit_test(kill_9_leaves_nothing),
-        cmocka_unit_test(kill_9_leaves_nothing_although_a_forked_child_lives_on),
-        cmocka_unit_test(servers_outlive_the_thread_that_started_them),
-        cmocka_unit_test(killed_guardian_takes_its_servers_along),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,11 +2,8 @@
  * port is taken for it. */
 #include "sandbox_process.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +35,10 @@ static bool asked(const struct sandbox_server *server, const char *question, con
     return sandbox_answers(NULL, server->port, all, answer, ANSWER_MS);
 }
 
-static void killed_server_comes_back_empty_at_its_port(void **state)
+GROUP_FIXTURE(open_sandbox, close_sandbox);
+
+TEST_THAT(killed_server_comes_back_empty_at_its_port)
 {
-    (void)state;
     char url[64];
     struct sandbox_server *server = sandbox_memcached(sandbox, NULL);
     assert_non_null(server);
@@ -55,18 +53,16 @@ static void killed_server_comes_back_empty_at_its_port(void **state)
     assert_true(asked(server, "get k\r\n", "END"));
 }
 
-static void further_arguments_reach_the_server(void **state)
+TEST_THAT(further_arguments_reach_the_server)
 {
-    (void)state;
     struct sandbox_server *server =
         sandbox_memcached(sandbox, (const char *const[]){"-m", "3", NULL});
     assert_non_null(server);
     assert_true(asked(server, "stats settings\r\n", "STAT maxbytes 3145728"));
 }
 
-static void another_program_at_the_port_is_not_taken_for_it(void **state)
+TEST_THAT(another_program_at_the_port_is_not_taken_for_it)
 {
-    (void)state;
     struct sandbox_server *first = sandbox_memcached(sandbox, NULL);
     struct sandbox_server *second = sandbox_memcached(sandbox, NULL);
     assert_non_null(first);
@@ -74,14 +70,4 @@ static void another_program_at_the_port_is_not_taken_for_it(void **state)
     assert_true(second->ready(second));
     second->port = first->port; /* where a memcached answers, but not this one */
     assert_false(second->ready(second));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_server_comes_back_empty_at_its_port),
-        cmocka_unit_test(further_arguments_reach_the_server),
-        cmocka_unit_test(another_program_at_the_port_is_not_taken_for_it),
-    };
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
 }

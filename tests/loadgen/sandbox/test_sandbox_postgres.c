@@ -2,11 +2,8 @@
  * when its program is killed. */
 #include "sandbox.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,10 +30,9 @@ static bool comes_up(void *server)
     return sandbox_restart(server) == 0;
 }
 
-static void commits_survive_a_killed_server(void **state)
+TEST_THAT(commits_survive_a_killed_server)
 {
     struct sandbox *sandbox;
-    (void)state;
     assert_int_equal(sandbox_open(&sandbox), 0);
     struct sandbox_server *server =
         sandbox_postgres(sandbox, (const char *const[]){"-c", "max_connections=17", NULL});
@@ -51,10 +47,9 @@ static void commits_survive_a_killed_server(void **state)
 }
 
 /* Its superuser may run programs as the user of the server. */
-static void a_stranger_gets_no_session(void **state)
+TEST_THAT(a_stranger_gets_no_session)
 {
     struct sandbox *sandbox;
-    (void)state;
     assert_int_equal(sandbox_open(&sandbox), 0);
     struct sandbox_server *server = sandbox_postgres(sandbox, NULL);
     assert_non_null(server);
@@ -98,11 +93,10 @@ static bool is_removed(void *dir)
     return access(dir, F_OK) != 0;
 }
 
-static void nothing_stays_of_the_server_of_a_killed_program(void **state)
+TEST_THAT(nothing_stays_of_the_server_of_a_killed_program)
 {
     struct report report;
     int ends[2];
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t program = fork();
     assert_true(program >= 0);
@@ -117,14 +111,4 @@ static void nothing_stays_of_the_server_of_a_killed_program(void **state)
     assert_int_equal(waitpid(program, NULL, 0), program);
     assert_true(wait_until(is_removed, report.dir, WITHIN_MS));
     assert_true(process_gone(server));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commits_survive_a_killed_server),
-        cmocka_unit_test(a_stranger_gets_no_session),
-        cmocka_unit_test(nothing_stays_of_the_server_of_a_killed_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

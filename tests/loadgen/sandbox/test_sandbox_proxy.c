@@ -3,11 +3,8 @@
 #include "sandbox_proxy.h"
 #include "process.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,9 +64,10 @@ static bool late_is_set(void *key)
     return redis_do(redis, "EXISTS %s", (const char *)key) == 1;
 }
 
-static void held_command_arrives_after_its_client_has_gone(void **state)
+GROUP_FIXTURE(open_redis, close_redis);
+
+TEST_THAT(held_command_arrives_after_its_client_has_gone)
 {
-    (void)state;
     char key[] = "late";
     struct proxy *proxy = proxy_open(redis->port);
     redisContext *context = connect_through(proxy, PATIENCE_MS);
@@ -85,9 +83,8 @@ static void held_command_arrives_after_its_client_has_gone(void **state)
     proxy_close(proxy);
 }
 
-static void others_pass_while_one_is_held(void **state)
+TEST_THAT(others_pass_while_one_is_held)
 {
-    (void)state;
     struct proxy *proxy = proxy_open(redis->port);
     redisContext *one = connect_through(proxy, PATIENCE_MS);
     redisContext *other = connect_through(proxy, SEEN_WITHIN_MS);
@@ -99,9 +96,8 @@ static void others_pass_while_one_is_held(void **state)
     proxy_close(proxy);
 }
 
-static void delay_holds_up_both_ways(void **state)
+TEST_THAT(delay_holds_up_both_ways)
 {
-    (void)state;
     struct proxy *proxy = proxy_open(redis->port);
     redisContext *context = connect_through(proxy, SEEN_WITHIN_MS);
     proxy_delay(proxy, DELAY_MS);
@@ -114,9 +110,8 @@ static void delay_holds_up_both_ways(void **state)
     proxy_close(proxy);
 }
 
-static void one_direction_can_be_dropped(void **state)
+TEST_THAT(one_direction_can_be_dropped)
 {
-    (void)state;
     struct proxy *proxy = proxy_open(redis->port);
     redisContext *context = connect_through(proxy, PATIENCE_MS);
     proxy_drop(proxy, PROXY_TO_CLIENT, true);
@@ -131,15 +126,4 @@ static void one_direction_can_be_dropped(void **state)
     assert_int_equal(redis_do(redis, "EXISTS never"), 0);
     assert_int_equal(proxy_dropped(proxy), 2);
     proxy_close(proxy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held_command_arrives_after_its_client_has_gone),
-        cmocka_unit_test(others_pass_while_one_is_held),
-        cmocka_unit_test(delay_holds_up_both_ways),
-        cmocka_unit_test(one_direction_can_be_dropped),
-    };
-    return cmocka_run_group_tests(tests, open_redis, close_redis);
 }

@@ -2,11 +2,8 @@
  * master that is killed. */
 #include "sandbox_process.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <glob.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -58,9 +55,10 @@ static int port_told_by(const struct sandbox_server *sentinel)
     return port;
 }
 
-static void sentinels_agree_and_replace_a_killed_master(void **state)
+GROUP_FIXTURE(open_sandbox, close_sandbox);
+
+TEST_THAT(sentinels_agree_and_replace_a_killed_master)
 {
-    (void)state;
     struct sandbox_sentinel set;
     assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
     char url[SANDBOX_TEXT_MAX];
@@ -85,9 +83,8 @@ static int64_t integer_of(const struct sandbox_server *server, const char *comma
     return integer;
 }
 
-static void cluster_without_replicas_serves_every_slot(void **state)
+TEST_THAT(cluster_without_replicas_serves_every_slot)
 {
-    (void)state;
     struct sandbox_cluster cluster;
     assert_int_equal(sandbox_cluster(sandbox, false, &cluster), 0);
     assert_int_equal(cluster.n_replicas, 0);
@@ -103,9 +100,8 @@ static void cluster_without_replicas_serves_every_slot(void **state)
         assert_true(integer_of(cluster.master[node], "DBSIZE") > 50);
 }
 
-static void cluster_replaces_a_killed_master(void **state)
+TEST_THAT(cluster_replaces_a_killed_master)
 {
-    (void)state;
     struct sandbox_cluster cluster;
     assert_int_equal(sandbox_cluster(sandbox, true, &cluster), 0);
     assert_int_equal(cluster.n_replicas, SANDBOX_CLUSTER_MASTERS);
@@ -155,9 +151,8 @@ static bool a_command_line_tells(const char *password)
     return told;
 }
 
-static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(void **state)
+TEST_THAT(every_server_refuses_whoever_has_not_the_password_and_none_shows_it)
 {
-    (void)state;
     struct sandbox_sentinel set;
     struct sandbox_cluster cluster;
     assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
@@ -177,9 +172,8 @@ static void every_server_refuses_whoever_has_not_the_password_and_none_shows_it(
     assert_false(a_command_line_tells(sandbox_password()));
 }
 
-static void only_this_user_can_read_the_password(void **state)
+TEST_THAT(only_this_user_can_read_the_password)
 {
-    (void)state;
     const char *const names[] = {"password", "redis.conf", "memcached.auth", "sentinel-*[0-9]",
                                  "redis-*[0-9]"};
     assert_non_null(sandbox_redis(sandbox, NULL));
@@ -201,13 +195,6 @@ static void only_this_user_can_read_the_password(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sentinels_agree_and_replace_a_killed_master),
-        cmocka_unit_test(cluster_without_replicas_serves_every_slot),
-        cmocka_unit_test(cluster_replaces_a_killed_master),
-        cmocka_unit_test(every_server_refuses_whoever_has_not_the_password_and_none_shows_it),
-        cmocka_unit_test(only_this_user_can_read_the_password),
-    };
     signal(SIGPIPE, SIG_IGN); /* a Sentinel ends the connections of a server that it demotes */
-    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
+    return tests_run();
 }

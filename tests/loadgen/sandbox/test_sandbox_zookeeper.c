@@ -1,11 +1,8 @@
 /* The sandbox's ZooKeeper: alone and as three, of which one leads and may be killed. */
 #include "sandbox.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,11 +81,10 @@ static void expect_strangers_are_refused(const char *url)
     assert_int_equal(question.answer, ZNOAUTH);
 }
 
-static void a_node_survives_a_killed_server(void **state)
+TEST_THAT(a_node_survives_a_killed_server)
 {
     struct sandbox *sandbox;
     struct sandbox_zookeeper alone;
-    (void)state;
     assert_int_equal(sandbox_open(&sandbox), 0);
     assert_int_equal(sandbox_zookeeper(sandbox, 1, &alone), 0);
     assert_string_equal(alone.url, alone.server[0]->url);
@@ -119,11 +115,10 @@ static bool another_leads(void *arg)
     return leader >= 0 && leader != succession->was;
 }
 
-static void of_three_another_leads_when_the_leader_is_killed(void **state)
+TEST_THAT(of_three_another_leads_when_the_leader_is_killed)
 {
     struct sandbox *sandbox;
     struct sandbox_zookeeper set;
-    (void)state;
     assert_int_equal(sandbox_open(&sandbox), 0);
     assert_int_equal(sandbox_zookeeper(sandbox, 3, &set), 0);
     struct succession succession = {.set = &set, .was = sandbox_zookeeper_leader(&set)};
@@ -141,10 +136,6 @@ static void of_three_another_leads_when_the_leader_is_killed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_survives_a_killed_server),
-        cmocka_unit_test(of_three_another_leads_when_the_leader_is_killed),
-    };
     zoo_set_debug_level((ZooLogLevel)0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

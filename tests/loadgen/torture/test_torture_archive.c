@@ -1,11 +1,8 @@
 /* The judge of torture, when rows of the ledger were moved to an archive: a store and an archive
  * that are whole together hold; each row that is lost, twice or changed is found. */
 #include "torture_judge.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,19 +105,17 @@ static struct torture_verdict judge(const char *in_store, const char *in_archive
     return verdict;
 }
 
-static void a_store_and_an_archive_that_are_whole_together_hold(void **state)
+TEST_THAT(a_store_and_an_archive_that_are_whole_together_hold)
 {
-    (void)state;
     const struct torture_verdict verdict = judge("", "");
     if (verdict.violations != 0)
         fail_msg("%s", verdict.first);
     assert_int_equal(verdict.decided, 4);
 }
 
-static void a_store_whose_archive_is_not_read_has_lost_rows(void **state)
+TEST_THAT(a_store_whose_archive_is_not_read_has_lost_rows)
 {
     struct torture_verdict verdict;
-    (void)state;
     write_file(store, store_rows, "");
     assert_int_equal(torture_judge(books, url, NULL, true, &verdict), 0);
     assert_true(verdict.violations > 0);
@@ -164,9 +159,8 @@ static const struct planted {
      "a row does not add up: item:i0 2"},
 };
 
-static void each_planted_violation_is_found(void **state)
+TEST_THAT(each_planted_violation_is_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         const struct planted *one = &planted[i];
         const struct torture_verdict verdict = judge(one->in_store, one->in_archive);
@@ -175,10 +169,9 @@ static void each_planted_violation_is_found(void **state)
     }
 }
 
-static void an_archive_that_cannot_be_read_is_no_verdict(void **state)
+TEST_THAT(an_archive_that_cannot_be_read_is_no_verdict)
 {
     struct torture_verdict verdict;
-    (void)state;
     write_file(store, store_rows, "");
     unlink(archive);
     assert_int_equal(torture_judge(books, url, archive, true, &verdict), -1);
@@ -207,13 +200,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_and_an_archive_that_are_whole_together_hold),
-        cmocka_unit_test(a_store_whose_archive_is_not_read_has_lost_rows),
-        cmocka_unit_test(each_planted_violation_is_found),
-        cmocka_unit_test(an_archive_that_cannot_be_read_is_no_verdict),
-    };
-    return cmocka_run_group_tests(tests, open_folder, remove_folder);
-}
+GROUP_FIXTURE(open_folder, remove_folder);

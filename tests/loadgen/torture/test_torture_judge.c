@@ -1,11 +1,7 @@
 /* The judge of torture: books and rows that agree hold; each planted violation is found. */
 #include "torture_books.h"
+#include "tests.h"
 #include "torture_judge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,9 +138,8 @@ static struct torture_verdict judge(const char *sql, const char *lines, bool cla
     return verdict;
 }
 
-static void books_and_rows_that_agree_hold(void **state)
+TEST_THAT(books_and_rows_that_agree_hold)
 {
-    (void)state;
     struct torture_verdict verdict = judge("", "", true);
     if (verdict.violations != 0)
         fail_msg("%s", verdict.first);
@@ -154,9 +149,8 @@ static void books_and_rows_that_agree_hold(void **state)
 }
 
 /* What was sent last may have happened or not. */
-static void what_has_no_answer_is_no_violation(void **state)
+TEST_THAT(what_has_no_answer_is_no_violation)
 {
-    (void)state;
     static const char asked[] =
         ASKED(13, "change-1-2", "/v1/accounts/u1/transactions", "{\"amount\":5,\"reason\":\"x\"}");
     assert_int_equal(judge("", asked, true).violations, 0);
@@ -170,9 +164,8 @@ static void what_has_no_answer_is_no_violation(void **state)
     assert_int_equal(verdict.undecided, 1);
 }
 
-static void a_cut_last_line_is_skipped(void **state)
+TEST_THAT(a_cut_last_line_is_skipped)
 {
-    (void)state;
     assert_int_equal(judge("", "{\"event\":\"comp", true).violations, 0);
 }
 
@@ -235,9 +228,8 @@ static const struct planted {
      "balance and ledger differ: u0: 91, should be 90"},
 };
 
-static void each_planted_violation_is_found(void **state)
+TEST_THAT(each_planted_violation_is_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         const struct planted *one = &planted[i];
         struct torture_verdict verdict = judge(one->sql, one->lines, true);
@@ -246,9 +238,8 @@ static void each_planted_violation_is_found(void **state)
     }
 }
 
-static void a_weak_guard_is_forgiven_lost_updates_alone(void **state)
+TEST_THAT(a_weak_guard_is_forgiven_lost_updates_alone)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         const struct planted *one = &planted[i];
         struct torture_verdict verdict = judge(one->sql, one->lines, false);
@@ -258,9 +249,8 @@ static void a_weak_guard_is_forgiven_lost_updates_alone(void **state)
     }
 }
 
-static void a_store_that_cannot_be_read_is_no_verdict(void **state)
+TEST_THAT(a_store_that_cannot_be_read_is_no_verdict)
 {
-    (void)state;
     struct torture_verdict verdict;
     write_books("");
     unlink(file);
@@ -271,9 +261,8 @@ static void a_store_that_cannot_be_read_is_no_verdict(void **state)
     assert_true(verdict.violations > 0);
 }
 
-static void the_books_count_attempts_and_decisions(void **state)
+TEST_THAT(the_books_count_attempts_and_decisions)
 {
-    (void)state;
     struct torture_books read;
     char message[200];
     write_books("");
@@ -309,16 +298,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(books_and_rows_that_agree_hold),
-        cmocka_unit_test(what_has_no_answer_is_no_violation),
-        cmocka_unit_test(a_cut_last_line_is_skipped),
-        cmocka_unit_test(each_planted_violation_is_found),
-        cmocka_unit_test(a_weak_guard_is_forgiven_lost_updates_alone),
-        cmocka_unit_test(a_store_that_cannot_be_read_is_no_verdict),
-        cmocka_unit_test(the_books_count_attempts_and_decisions),
-    };
-    return cmocka_run_group_tests(tests, open_folder, remove_folder);
-}
+GROUP_FIXTURE(open_folder, remove_folder);

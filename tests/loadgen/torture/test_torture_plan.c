@@ -1,11 +1,7 @@
 /* What a seed draws is what it drew before, and what a guard claims follows from the draw. */
 #include "torture_options.h"
+#include "tests.h"
 #include "torture_plan.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +20,10 @@ static void text_of(uint64_t seed, char *ret, size_t size)
     fclose(out);
 }
 
-static void equal_seeds_draw_equal_plans(void **state)
+TEST_THAT(equal_seeds_draw_equal_plans)
 {
     static char one[60000], two[60000], last[60000];
     int changes = 0;
-    (void)state;
     for (uint64_t seed = 1; seed < 50; seed++) {
         text_of(seed, one, sizeof one);
         text_of(seed, two, sizeof two);
@@ -39,11 +34,10 @@ static void equal_seeds_draw_equal_plans(void **state)
     assert_int_equal(changes, 49);
 }
 
-static void every_fault_and_every_guard_is_drawn(void **state)
+TEST_THAT(every_fault_and_every_guard_is_drawn)
 {
     static struct torture_plan plan;
     int faults[TORTURE_FAULTS] = {0}, guards[64] = {0}, topologies[THREE + 1] = {0}, calm = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         torture_plan_draw(&plan, seed, &all);
         guards[plan.is.guard - torture_guards]++;
@@ -67,11 +61,10 @@ static void every_fault_and_every_guard_is_drawn(void **state)
     assert_true(calm > 0 && calm < SEEDS / 2);
 }
 
-static void faults_strike_as_often_as_their_table_says(void **state)
+TEST_THAT(faults_strike_as_often_as_their_table_says)
 {
     static struct torture_plan plan;
     double expected = 0, struck = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         torture_plan_draw(&plan, seed, &all);
         if (!plan.is.faults[TORTURE_KILL])
@@ -85,11 +78,10 @@ static void faults_strike_as_often_as_their_table_says(void **state)
 }
 
 /* A limit names faults that exist wherever they can strike. */
-static void a_named_fault_exists_in_each_round_where_it_can_strike(void **state)
+TEST_THAT(a_named_fault_exists_in_each_round_where_it_can_strike)
 {
     static struct torture_plan plan;
     const struct torture_limits limits = {.fault = "archive", .guard = "sql-row"};
-    (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         torture_plan_draw(&plan, seed, &limits);
         assert_int_equal(plan.is.postgres, plan.is.faults[TORTURE_ARCHIVE]);
@@ -97,11 +89,10 @@ static void a_named_fault_exists_in_each_round_where_it_can_strike(void **state)
     }
 }
 
-static void some_rounds_trust_the_lock_alone(void **state)
+TEST_THAT(some_rounds_trust_the_lock_alone)
 {
     static struct torture_plan plan;
     int trusting = 0, fenced = 0, weak = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         torture_plan_draw(&plan, seed, &all);
         weak += !plan.is.claims_safe;
@@ -128,9 +119,8 @@ static bool claims(struct torture_settings is)
     return is.claims_safe;
 }
 
-static void a_claim_is_that_of_guard_settings_and_faults(void **state)
+TEST_THAT(a_claim_is_that_of_guard_settings_and_faults)
 {
-    (void)state;
     struct torture_settings is = settings("none");
     assert_false(claims(is));
     is = settings("mutex");
@@ -161,9 +151,8 @@ static void a_claim_is_that_of_guard_settings_and_faults(void **state)
     assert_true(claims(is));
 }
 
-static void a_lock_without_a_lease_may_be_stuck_after_a_fault(void **state)
+TEST_THAT(a_lock_without_a_lease_may_be_stuck_after_a_fault)
 {
-    (void)state;
     struct torture_settings is = settings("redis-setnx");
     torture_claim(&is);
     assert_true(is.claims_progress);
@@ -175,7 +164,7 @@ static void a_lock_without_a_lease_may_be_stuck_after_a_fault(void **state)
     assert_true(is.claims_progress);
 }
 
-static void the_line_that_runs_it_again_has_all_limits(void **state)
+TEST_THAT(the_line_that_runs_it_again_has_all_limits)
 {
     char line[400];
     const struct torture_options options = {.limits = {.guard = "mutex",
@@ -184,23 +173,7 @@ static void the_line_that_runs_it_again_has_all_limits(void **state)
                                                        .small = true,
                                                        .fault = "archive"},
                                             .slip = "number-only"};
-    (void)state;
     torture_options_replay(&options, "build/torture", 17, line, sizeof line);
     assert_string_equal(line, "build/torture --seed 17 --rounds 1 --guard mutex --store sqlite"
                               " --instances 2 --fault archive --small --slip number-only");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_seeds_draw_equal_plans),
-        cmocka_unit_test(every_fault_and_every_guard_is_drawn),
-        cmocka_unit_test(faults_strike_as_often_as_their_table_says),
-        cmocka_unit_test(a_named_fault_exists_in_each_round_where_it_can_strike),
-        cmocka_unit_test(some_rounds_trust_the_lock_alone),
-        cmocka_unit_test(a_claim_is_that_of_guard_settings_and_faults),
-        cmocka_unit_test(a_lock_without_a_lease_may_be_stuck_after_a_fault),
-        cmocka_unit_test(the_line_that_runs_it_again_has_all_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,11 @@
 
 #include "run.h"
 #include "fake_service.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STOCK = 30, BUYERS = 50, PATIENCE_MS = 20000, SHORT_PATIENCE_MS = 300 };
 
@@ -80,7 +78,5 @@ static inline struct run perform_with(const struct workload *workload, struct fa
     add_fake(&(struct fake_options){.defects = defects});
     return perform(workload, "redis-token");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop_fakes)
 
 #endif

@@ -1,11 +1,8 @@
 /* The live view: what it shows, and that it fits. */
 #include "text_width.h"
 #include "live.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct live_facts sale(void)
@@ -28,9 +25,8 @@ static struct live_facts sale(void)
                                .sold = 130};
 }
 
-static void shows_rate_percentiles_stock_oversold_and_errors(void **state)
+TEST_THAT(shows_rate_percentiles_stock_oversold_and_errors)
 {
-    (void)state;
     struct live_facts facts = sale();
     char text[LIVE_TEXT_MAX];
     assert_int_equal(live_compose(&facts, 120, text), 5);
@@ -43,9 +39,8 @@ static void shows_rate_percentiles_stock_oversold_and_errors(void **state)
 }
 
 /* The main figures, and the newest rate at the end of the curve, are seen at 80 columns. */
-static void main_figures_are_seen_at_80_columns(void **state)
+TEST_THAT(main_figures_are_seen_at_80_columns)
 {
-    (void)state;
     struct live_facts facts = sale();
     char text[LIVE_TEXT_MAX];
     facts.n_rates = LIVE_RATES_MAX;
@@ -59,9 +54,8 @@ static void main_figures_are_seen_at_80_columns(void **state)
     assert_non_null(strstr(text, "234,567 oversold, 1,000,000 of 1,000,000 left  ██"));
 }
 
-static void no_line_is_wider_than_the_window(void **state)
+TEST_THAT(no_line_is_wider_than_the_window)
 {
-    (void)state;
     struct live_facts facts = sale();
     char text[LIVE_TEXT_MAX];
     facts.n_rates = LIVE_RATES_MAX;
@@ -76,23 +70,11 @@ static void no_line_is_wider_than_the_window(void **state)
     }
 }
 
-static void nothing_measured_yet_is_not_shown_as_zero(void **state)
+TEST_THAT(nothing_measured_yet_is_not_shown_as_zero)
 {
-    (void)state;
     struct live_facts facts = {.workload = "accounts", .guard = "none", .p50_us = -1};
     char text[LIVE_TEXT_MAX];
     assert_int_equal(live_compose(&facts, 80, text), 3);
     assert_null(strstr(text, "p50"));
     assert_null(strstr(text, "stock"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shows_rate_percentiles_stock_oversold_and_errors),
-        cmocka_unit_test(main_figures_are_seen_at_80_columns),
-        cmocka_unit_test(no_line_is_wider_than_the_window),
-        cmocka_unit_test(nothing_measured_yet_is_not_shown_as_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

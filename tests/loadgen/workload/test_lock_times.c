@@ -1,10 +1,7 @@
 /* Lock times from a page of metrics. */
 #include "lock_times.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -23,9 +20,8 @@ static const char page[] =
     "seckill_lock_hold_seconds_count{guard=\"redis-token\"} 7\n"
     "seckill_lock_held{guard=\"redis-token\"} 3\n";
 
-static void the_guards_own_lines_are_read(void **state)
+TEST_THAT(the_guards_own_lines_are_read)
 {
-    (void)state;
     struct lock_times times = {0};
     lock_times_add(&times, page, "redis-token");
     assert_int_equal(times.wait.count, 100);
@@ -37,9 +33,8 @@ static void the_guards_own_lines_are_read(void **state)
     assert_true(lock_times_percentile_us(&times, &times.hold, 99) == 1000);
 }
 
-static void instances_add_up_and_what_was_before_is_taken_off(void **state)
+TEST_THAT(instances_add_up_and_what_was_before_is_taken_off)
 {
-    (void)state;
     struct lock_times before = {0}, after = {0};
     lock_times_add(&before, page, "redis-token");
     for (int i = 0; i < 3; i++)
@@ -50,9 +45,8 @@ static void instances_add_up_and_what_was_before_is_taken_off(void **state)
     assert_true(fabs(lock_times_mean_us(&after.wait) - 15000) < 1);
 }
 
-static void nonsense_is_no_count(void **state)
+TEST_THAT(nonsense_is_no_count)
 {
-    (void)state;
     static const char *const values[] = {"1e300", "-1", "nan", "inf", "18446744073709551616"};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         struct lock_times times = {0};
@@ -69,9 +63,8 @@ static void nonsense_is_no_count(void **state)
     }
 }
 
-static void instance_that_began_anew_is_not_counted_below_nothing(void **state)
+TEST_THAT(instance_that_began_anew_is_not_counted_below_nothing)
 {
-    (void)state;
     struct lock_times before = {0}, after = {0};
     lock_times_add(&before, page, "redis-token");
     lock_times_add(&before, page, "redis-token");
@@ -81,25 +74,12 @@ static void instance_that_began_anew_is_not_counted_below_nothing(void **state)
     assert_int_equal(after.hold.count, 7);
 }
 
-static void guard_without_a_lock_has_no_times(void **state)
+TEST_THAT(guard_without_a_lock_has_no_times)
 {
-    (void)state;
     struct lock_times times = {0};
     lock_times_add(&times, page, "none");
     lock_times_add(&times, "", "none");
     assert_int_equal(times.wait.count, 0);
     assert_true(lock_times_mean_us(&times.wait) == 0);
     assert_true(lock_times_percentile_us(&times, &times.wait, 99) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_guards_own_lines_are_read),
-        cmocka_unit_test(instances_add_up_and_what_was_before_is_taken_off),
-        cmocka_unit_test(nonsense_is_no_count),
-        cmocka_unit_test(instance_that_began_anew_is_not_counted_below_nothing),
-        cmocka_unit_test(guard_without_a_lock_has_no_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

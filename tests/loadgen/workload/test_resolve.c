@@ -1,14 +1,12 @@
 /* Finding out unknown outcomes ends, also when the service hangs. */
 #include "run.h"
+#include "tests.h"
 
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { REQUESTS = 20, TIMEOUT_MS = 100, BACKLOG = 64 };
 
@@ -36,9 +34,8 @@ static int count_connections(int listener)
     return n;
 }
 
-static void hanging_service_is_given_up_after_the_first_silence(void **state)
+TEST_THAT(hanging_service_is_given_up_after_the_first_silence)
 {
-    (void)state;
     static struct options options;
     static struct run run;
     options =
@@ -54,12 +51,4 @@ static void hanging_service_is_given_up_after_the_first_silence(void **state)
     assert_int_equal(count_connections(listener), 1);
     run_free(&run);
     close(listener);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hanging_service_is_given_up_after_the_first_silence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

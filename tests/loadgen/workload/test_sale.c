@@ -1,9 +1,10 @@
 /* Whole runs against a service in miniature whose defects are planted: the verdict names each. */
 #include "run_rig.h"
 
-static void sound_sale_is_exact(void **state)
+TEST_FIXTURE(reset, stop_fakes);
+
+TEST_THAT(sound_sale_is_exact)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
     assert_true(verdict_is_safe(&run.verdict));
     assert_true(run_as_claimed(&run));
@@ -12,41 +13,36 @@ static void sound_sale_is_exact(void **state)
     assert_int_equal(run.actual, STOCK);
 }
 
-static void oversale_is_counted(void **state)
+TEST_THAT(oversale_is_counted)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.oversell = 4});
     assert_int_equal(run.verdict.oversold, 4);
     assert_int_equal(run.verdict.mismatch, 0);
     assert_false(run_as_claimed(&run));
 }
 
-static void undersale_is_counted(void **state)
+TEST_THAT(undersale_is_counted)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.undersell = 2});
     assert_int_equal(run.verdict.undersold, 2);
 }
 
-static void answered_but_forgotten_order_is_a_mismatch(void **state)
+TEST_THAT(answered_but_forgotten_order_is_a_mismatch)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.forget_nth = 5});
     assert_int_equal(run.verdict.mismatch, 1);
 }
 
-static void burst_with_a_duration_is_still_the_buyers(void **state)
+TEST_THAT(burst_with_a_duration_is_still_the_buyers)
 {
-    (void)state;
     options.duration_ms = 60000;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
     assert_int_equal(run.load.completed, BUYERS);
     assert_int_equal(run.load.dropped, 0);
 }
 
-static void lost_update_is_shown_by_its_two_writes(void **state)
+TEST_THAT(lost_update_is_shown_by_its_two_writes)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.lose_nth = 9});
     assert_int_equal(run.verdict.lost_updates, 1);
     assert_int_equal(run.verdict.lost_amount, 1);
@@ -56,9 +52,8 @@ static void lost_update_is_shown_by_its_two_writes(void **state)
     assert_string_not_equal(run.counterexample[0].txn_id, run.counterexample[1].txn_id);
 }
 
-static void refusals_for_now_are_retried_with_the_same_key(void **state)
+TEST_THAT(refusals_for_now_are_retried_with_the_same_key)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.busy_first = true});
     assert_true(verdict_is_safe(&run.verdict));
     assert_int_equal(run.load.retries, BUYERS);
@@ -66,17 +61,15 @@ static void refusals_for_now_are_retried_with_the_same_key(void **state)
     assert_int_equal(run.actual, STOCK);
 }
 
-static void request_still_running_is_asked_again(void **state)
+TEST_THAT(request_still_running_is_asked_again)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.in_flight_first = true});
     assert_true(verdict_is_safe(&run.verdict));
     assert_int_equal(run.refused, BUYERS - STOCK);
 }
 
-static void effect_behind_a_cut_connection_is_found_by_its_key(void **state)
+TEST_THAT(effect_behind_a_cut_connection_is_found_by_its_key)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.cut_nth = 3});
     assert_int_equal(run.load.ends[LOAD_BROKEN], 1);
     assert_true(verdict_is_safe(&run.verdict));
@@ -84,9 +77,8 @@ static void effect_behind_a_cut_connection_is_found_by_its_key(void **state)
     assert_int_equal(fake_posts(fakes[0]), BUYERS); /* looked up, not sent again */
 }
 
-static void request_that_never_arrived_is_sent_again(void **state)
+TEST_THAT(request_that_never_arrived_is_sent_again)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.lose_request_nth = 3});
     assert_int_equal(run.load.ends[LOAD_BROKEN], 1);
     assert_true(verdict_is_safe(&run.verdict));
@@ -94,9 +86,8 @@ static void request_that_never_arrived_is_sent_again(void **state)
     assert_int_equal(fake_posts(fakes[0]), BUYERS + 1);
 }
 
-static void outcome_that_stays_unknown_is_not_called_safe(void **state)
+TEST_THAT(outcome_that_stays_unknown_is_not_called_safe)
 {
-    (void)state;
     options.patience_ms = SHORT_PATIENCE_MS;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.never_nth = 2});
     assert_int_equal(run.verdict.unknown, 1);
@@ -104,9 +95,8 @@ static void outcome_that_stays_unknown_is_not_called_safe(void **state)
     assert_false(run_as_claimed(&run));
 }
 
-static void refused_request_fails_the_run(void **state)
+TEST_THAT(refused_request_fails_the_run)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.refuse_nth = 2});
     assert_int_equal(run.failed, 1);
     assert_false(run_as_claimed(&run));
@@ -116,9 +106,8 @@ static void refused_request_fails_the_run(void **state)
     assert_false(run_is_well(&run));
 }
 
-static void duplicates_have_one_effect_and_one_answer(void **state)
+TEST_THAT(duplicates_have_one_effect_and_one_answer)
 {
-    (void)state;
     options.duplicates_pct = 40;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
     assert_true(verdict_is_safe(&run.verdict));
@@ -126,18 +115,16 @@ static void duplicates_have_one_effect_and_one_answer(void **state)
     assert_in_range(run.accepted + run.refused, BUYERS * 4 / 10, BUYERS * 8 / 10);
 }
 
-static void differing_replay_is_counted(void **state)
+TEST_THAT(differing_replay_is_counted)
 {
-    (void)state;
     options.duplicates_pct = 40;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.replay_differs = true});
     assert_true(run.verdict.replay_mismatch > 0);
     assert_true(verdict_is_broken(&run.verdict));
 }
 
-static void abandoned_requests_are_all_found_out(void **state)
+TEST_THAT(abandoned_requests_are_all_found_out)
 {
-    (void)state;
     options.abandon_pct = 30;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
     assert_true(run.load.ends[LOAD_ABANDONED] > 0);
@@ -145,9 +132,8 @@ static void abandoned_requests_are_all_found_out(void **state)
     assert_int_equal(run.accepted, STOCK);
 }
 
-static void same_seed_asks_the_same(void **state)
+TEST_THAT(same_seed_asks_the_same)
 {
-    (void)state;
     options.duplicates_pct = 40;
     struct run first = perform_with(&workload_accounts, (struct fake_defects){0});
     struct run again = perform(&workload_accounts, "redis-token");
@@ -158,9 +144,8 @@ static void same_seed_asks_the_same(void **state)
     assert_int_not_equal(first.expected, other.expected);
 }
 
-static void lost_money_is_counted(void **state)
+TEST_THAT(lost_money_is_counted)
 {
-    (void)state;
     options.requests = 100;
     options.accounts = 1;
     struct run run = perform_with(&workload_accounts, (struct fake_defects){.lose_nth = 50});
@@ -170,18 +155,16 @@ static void lost_money_is_counted(void **state)
     assert_int_equal(run.verdict.mismatch, 0);
 }
 
-static void double_charge_is_counted(void **state)
+TEST_THAT(double_charge_is_counted)
 {
-    (void)state;
     options.requests = 100;
     struct run run = perform_with(&workload_accounts, (struct fake_defects){.double_nth = 50});
     assert_int_equal(run.verdict.duplicates, 1);
     assert_true(run.verdict.mismatch > 0);
 }
 
-static void textbook_pair_that_loses_is_shown(void **state)
+TEST_THAT(textbook_pair_that_loses_is_shown)
 {
-    (void)state;
     options.pairs = 20;
     options.requests = 8;
     struct run run = perform_with(&workload_accounts, (struct fake_defects){.lose_nth = 6});
@@ -200,9 +183,8 @@ static void textbook_pair_that_loses_is_shown(void **state)
     assert_int_equal(strncmp(run_verdict_text(&run, verdict, sizeof verdict), "LOST ", 5), 0);
 }
 
-static void refused_textbook_request_fails_the_run(void **state)
+TEST_THAT(refused_textbook_request_fails_the_run)
 {
-    (void)state;
     options.pairs = 4;
     options.requests = 8;
     struct run run = perform_with(&workload_accounts, (struct fake_defects){.refuse_nth = 2});
@@ -211,9 +193,8 @@ static void refused_textbook_request_fails_the_run(void **state)
     assert_non_null(strstr(run.tally.failure, "400"));
 }
 
-static void textbook_pairs_of_a_sound_guard_end_at_500(void **state)
+TEST_THAT(textbook_pairs_of_a_sound_guard_end_at_500)
 {
-    (void)state;
     options.pairs = 12;
     options.requests = 8;
     struct run run = perform_with(&workload_accounts, (struct fake_defects){0});
@@ -223,9 +204,8 @@ static void textbook_pairs_of_a_sound_guard_end_at_500(void **state)
     assert_true(verdict_is_safe(&run.verdict));
 }
 
-static void transfers_conserve_the_sum(void **state)
+TEST_THAT(transfers_conserve_the_sum)
 {
-    (void)state;
     options.requests = 400;
     struct run run = perform_with(&workload_transfers, (struct fake_defects){0});
     assert_true(verdict_is_safe(&run.verdict));
@@ -233,18 +213,16 @@ static void transfers_conserve_the_sum(void **state)
     assert_true(run.refused > 0); /* some had not enough money: decided, not lost */
 }
 
-static void transfer_that_lost_a_side_is_found(void **state)
+TEST_THAT(transfer_that_lost_a_side_is_found)
 {
-    (void)state;
     options.requests = 400;
     struct run run = perform_with(&workload_transfers, (struct fake_defects){.lose_nth = 100});
     assert_true(run.verdict.lost_updates > 0);
     assert_int_not_equal(run.initial, run.actual);
 }
 
-static void mutex_claims_nothing_for_two_instances(void **state)
+TEST_THAT(mutex_claims_nothing_for_two_instances)
 {
-    (void)state;
     add_fake(&(struct fake_options){.instance = "one"});
     struct run alone = perform(&workload_sale, "mutex");
     assert_true(alone.claims_safe);
@@ -261,9 +239,8 @@ static void mutex_claims_nothing_for_two_instances(void **state)
     remote_forget(&service);
 }
 
-static void expectation_overrides_the_claim(void **state)
+TEST_THAT(expectation_overrides_the_claim)
 {
-    (void)state;
     options.expectations[0] = (struct expectation){.guard = "redis-token", .safe = false};
     options.n_expectations = 1;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
@@ -271,18 +248,16 @@ static void expectation_overrides_the_claim(void **state)
     assert_false(run_as_claimed(&run));
 }
 
-static void unknown_guard_is_told(void **state)
+TEST_THAT(unknown_guard_is_told)
 {
-    (void)state;
     static struct run run;
     add_fake(&(struct fake_options){0});
     assert_int_equal(attempt(&workload_sale, "no-such", &run), -1);
     assert_non_null(strstr(run.message, "no-such"));
 }
 
-static void run_without_an_audit_keeps_its_load_and_has_no_verdict(void **state)
+TEST_THAT(run_without_an_audit_keeps_its_load_and_has_no_verdict)
 {
-    (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.bad_audit = true});
     char verdict[60];
     assert_false(run.judged);
@@ -294,9 +269,8 @@ static void run_without_an_audit_keeps_its_load_and_has_no_verdict(void **state)
     assert_int_equal(run.accepted, STOCK);
 }
 
-static void stopped_run_keeps_what_is_known(void **state)
+TEST_THAT(stopped_run_keeps_what_is_known)
 {
-    (void)state;
     atomic_bool stop = true;
     options.stop = &stop;
     struct run run = perform_with(&workload_sale, (struct fake_defects){0});
@@ -306,39 +280,4 @@ static void stopped_run_keeps_what_is_known(void **state)
     /* without its accounts there is nothing to judge */
     assert_int_equal(attempt(&workload_accounts, "redis-token", &run), -1);
     assert_string_equal(run.message, "stopped before its load began");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sound_sale_is_exact),
-        TEST(oversale_is_counted),
-        TEST(undersale_is_counted),
-        TEST(answered_but_forgotten_order_is_a_mismatch),
-        TEST(burst_with_a_duration_is_still_the_buyers),
-        TEST(lost_update_is_shown_by_its_two_writes),
-        TEST(refusals_for_now_are_retried_with_the_same_key),
-        TEST(request_still_running_is_asked_again),
-        TEST(effect_behind_a_cut_connection_is_found_by_its_key),
-        TEST(request_that_never_arrived_is_sent_again),
-        TEST(outcome_that_stays_unknown_is_not_called_safe),
-        TEST(refused_request_fails_the_run),
-        TEST(duplicates_have_one_effect_and_one_answer),
-        TEST(differing_replay_is_counted),
-        TEST(abandoned_requests_are_all_found_out),
-        TEST(same_seed_asks_the_same),
-        TEST(lost_money_is_counted),
-        TEST(double_charge_is_counted),
-        TEST(textbook_pair_that_loses_is_shown),
-        TEST(refused_textbook_request_fails_the_run),
-        TEST(textbook_pairs_of_a_sound_guard_end_at_500),
-        TEST(transfers_conserve_the_sum),
-        TEST(transfer_that_lost_a_side_is_found),
-        TEST(mutex_claims_nothing_for_two_instances),
-        TEST(expectation_overrides_the_claim),
-        TEST(unknown_guard_is_told),
-        TEST(run_without_an_audit_keeps_its_load_and_has_no_verdict),
-        TEST(stopped_run_keeps_what_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

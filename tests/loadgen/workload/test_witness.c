@@ -13,9 +13,8 @@ static struct run run_of_liar(const struct workload *workload, const char *lie)
     return run;
 }
 
-static void whoever_tells_the_truth_is_believed(void **state)
+TEST_THAT_WITH(whoever_tells_the_truth_is_believed, reset, stop_fakes)
 {
-    (void)state;
     static const struct workload *const judged[] = {&workload_sale, &workload_accounts,
                                                     &workload_transfers};
     for (size_t i = 0; i < 3; i++) {
@@ -27,9 +26,8 @@ static void whoever_tells_the_truth_is_believed(void **state)
 }
 
 /* The store is sound; one figure of all that is told is not. */
-static void lie_in_any_one_figure_is_broken(void **state)
+TEST_THAT_WITH(lie_in_any_one_figure_is_broken, reset, stop_fakes)
 {
-    (void)state;
     static const char *const lies[] = {
         "audit.initial",    "audit.current",  "audit.ledger_sum",   "audit.sold",
         "audit.restocked",  "audit.oversold", "audit.lost_updates", "audit.lost_amount",
@@ -54,9 +52,8 @@ static void lie_in_any_one_figure_is_broken(void **state)
         }
 }
 
-static void disagreement_says_who_tells_what(void **state)
+TEST_THAT_WITH(disagreement_says_who_tells_what, reset, stop_fakes)
 {
-    (void)state;
     struct run run = run_of_liar(&workload_sale, "audit.sold");
     char text[60];
     assert_int_equal(run.verdict.disagreements, 1);
@@ -69,9 +66,8 @@ static void disagreement_says_who_tells_what(void **state)
 }
 
 /* Each of these is in the ledger, and the audit says that all is well. */
-static void audit_that_finds_nothing_hides_nothing(void **state)
+TEST_THAT_WITH(audit_that_finds_nothing_hides_nothing, reset, stop_fakes)
 {
-    (void)state;
     struct run run =
         perform_with(&workload_sale, (struct fake_defects){.oversell = 4, .clean_audit = true});
     assert_int_equal(run.verdict.oversold, 4);
@@ -94,9 +90,8 @@ static void audit_that_finds_nothing_hides_nothing(void **state)
 }
 
 /* Audit, ledger and item tell one story, of 30 sold; 34 buyers have an order. */
-static void liars_who_agree_are_found_by_the_answers(void **state)
+TEST_THAT_WITH(liars_who_agree_are_found_by_the_answers, reset, stop_fakes)
 {
-    (void)state;
     struct run run =
         perform_with(&workload_sale, (struct fake_defects){.oversell = 4, .hides_excess = true});
     assert_int_equal(run.verdict.disagreements, 0);
@@ -106,9 +101,8 @@ static void liars_who_agree_are_found_by_the_answers(void **state)
     assert_true(verdict_is_broken(&run.verdict));
 }
 
-static void the_worse_of_two_witnesses_counts(void **state)
+TEST_THAT(the_worse_of_two_witnesses_counts)
 {
-    (void)state;
     struct verdict verdict = {.oversold = 2, .broken = 7};
     verdict_worse(&verdict, &(struct verdict){.oversold = 3, .broken = 1, .unknown = 1});
     assert_int_equal(verdict.oversold, 3);
@@ -147,9 +141,8 @@ static struct audit_row audit_of(const struct step *steps, size_t n, int64_t cur
     return audit;
 }
 
-static void every_way_in_which_rows_do_not_fit_is_counted(void **state)
+TEST_THAT(every_way_in_which_rows_do_not_fit_is_counted)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct step steps[3];
@@ -193,7 +186,7 @@ static void every_way_in_which_rows_do_not_fit_is_counted(void **state)
 }
 
 /* Some pieces, five more, and orders of 12. The rows of a stock change are told from others. */
-static void pieces_that_came_are_no_sale(void **state)
+TEST_THAT(pieces_that_came_are_no_sale)
 {
     static const struct {
         int64_t initial;
@@ -203,7 +196,6 @@ static void pieces_that_came_are_no_sale(void **state)
                  {6, "restock", 12, 5, 1, 0},
                  {10, "cancellation", 7, 0, 0, 1}}; /* the item says 12 */
     static const int64_t deltas[] = {0, -4, 5, -8};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct rows rows = {0};
         struct audit_row audit;
@@ -236,9 +228,8 @@ static void pieces_that_came_are_no_sale(void **state)
     }
 }
 
-static void ledger_without_a_row_is_broken(void **state)
+TEST_THAT(ledger_without_a_row_is_broken)
 {
-    (void)state;
     struct rows none = {0};
     struct audit_row audit;
     const struct rows_resource resource = {.name = "account:a", .initial = 100, .current = 100};
@@ -247,9 +238,8 @@ static void ledger_without_a_row_is_broken(void **state)
     assert_int_equal(audit.lost_amount, 0);
 }
 
-static void row_without_a_field_is_refused_by_its_name(void **state)
+TEST_THAT(row_without_a_field_is_refused_by_its_name)
 {
-    (void)state;
     static const char *const names[] = {"id",    "version_before", "before", "after",
                                         "delta", "at_us",          "txn_id", "instance"};
     json_t *row = json_pack("{sI sI sI sI sI sI ss ss}", "id", (json_int_t)1, "version_before",
@@ -266,21 +256,4 @@ static void row_without_a_field_is_refused_by_its_name(void **state)
         rows_free(&rows);
     }
     json_decref(row);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(whoever_tells_the_truth_is_believed),
-        TEST(lie_in_any_one_figure_is_broken),
-        TEST(disagreement_says_who_tells_what),
-        TEST(audit_that_finds_nothing_hides_nothing),
-        TEST(liars_who_agree_are_found_by_the_answers),
-        cmocka_unit_test(the_worse_of_two_witnesses_counts),
-        cmocka_unit_test(every_way_in_which_rows_do_not_fit_is_counted),
-        cmocka_unit_test(pieces_that_came_are_no_sale),
-        cmocka_unit_test(ledger_without_a_row_is_broken),
-        cmocka_unit_test(row_without_a_field_is_refused_by_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The guard of memcached contends with pymemcache. */
 #include "contest.h"
 #include "lock_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 int main(void)
 {

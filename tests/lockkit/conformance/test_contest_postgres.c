@@ -1,11 +1,7 @@
 /* The guards of PostgreSQL contend with a typical psycopg2 program. */
 #include "contest.h"
 #include "lock_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 int main(void)
 {

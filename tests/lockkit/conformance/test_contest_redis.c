@@ -1,11 +1,7 @@
 /* redis-token and redlock contend with redis-py and with both kinds of Node's redlock. */
 #include "contest.h"
 #include "lock_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 static int open_nodes(void **state)
 {

@@ -1,11 +1,7 @@
 /* ZooKeeper guards contend with kazoo and Apache Curator, as lockkit/guards/README.md promises. */
 #include "contest.h"
 #include "lock_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define SEQUENTIAL "zk-sequential", .name = "/lockkit/sequential/" CONTEST_KEY
 #define READWRITE  "zk-readwrite", .name = "/lockkit/readwrite/" CONTEST_KEY

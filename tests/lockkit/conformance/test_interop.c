@@ -5,11 +5,7 @@
 #include "foreign.h"
 #include "lock_world.h"
 #include "process.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define KEY "lock:item:1"
 
@@ -54,9 +50,10 @@ static bool cli_takes(const struct sandbox_server *redis, int lease_ms)
            said[0] == 'O' && said[1] == 'K';
 }
 
-static void redis_cli_is_kept_out_and_frees_nothing(void **state)
+TEST_GROUP("token", open_redis, close_world);
+
+TEST_THAT(redis_cli_is_kept_out_and_frees_nothing)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
@@ -68,9 +65,8 @@ static void redis_cli_is_kept_out_and_frees_nothing(void **state)
     assert_true(cli_takes(world_redis, SOON_MS));
 }
 
-static void redis_cli_keeps_out_and_its_release_lets_in(void **state)
+TEST_THAT(redis_cli_keeps_out_and_its_release_lets_in)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_true(cli_takes(world_redis, SOON_MS));
@@ -82,9 +78,8 @@ static void redis_cli_keeps_out_and_its_release_lets_in(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void lease_of_redis_cli_is_waited_for(void **state)
+TEST_THAT(lease_of_redis_cli_is_waited_for)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_true(cli_takes(world_redis, LEASE_MS));
@@ -92,9 +87,8 @@ static void lease_of_redis_cli_is_waited_for(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void operator_sees_the_lock_of_redis_cli(void **state)
+TEST_THAT(operator_sees_the_lock_of_redis_cli)
 {
-    (void)state;
     lk_lock_info info;
     world->wipe();
     assert_true(cli_takes(world_redis, SOON_MS));
@@ -122,9 +116,10 @@ static int cli_takes_nodes(int n)
     return taken;
 }
 
-static void majority_of_another_client_keeps_redlock_out(void **state)
+TEST_GROUP("redlock", open_redlock, close_world);
+
+TEST_THAT(majority_of_another_client_keeps_redlock_out)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_int_equal(cli_takes_nodes(WORLD_QUORUM), WORLD_QUORUM);
@@ -132,9 +127,8 @@ static void majority_of_another_client_keeps_redlock_out(void **state)
     assert_int_equal(world_standing(KEY), WORLD_QUORUM); /* theirs; our votes were removed */
 }
 
-static void minority_of_another_client_does_not(void **state)
+TEST_THAT(minority_of_another_client_does_not)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_int_equal(cli_takes_nodes(WORLD_QUORUM - 1), WORLD_QUORUM - 1);
@@ -143,9 +137,8 @@ static void minority_of_another_client_does_not(void **state)
     assert_int_equal(world_standing(KEY), WORLD_QUORUM - 1);
 }
 
-static void redlock_keeps_another_client_from_every_majority(void **state)
+TEST_THAT(redlock_keeps_another_client_from_every_majority)
 {
-    (void)state;
     lk_hold hold;
     world->wipe();
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
@@ -178,9 +171,10 @@ static bool psql_takes(int lease_ms)
            said[0] == 't';
 }
 
-static void psql_and_sql_unique_take_turns(void **state)
+TEST_GROUP("rows", open_rows, close_world);
+
+TEST_THAT(psql_and_sql_unique_take_turns)
 {
-    (void)state;
     lk_hold hold;
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     uint64_t fence = hold.fence;
@@ -198,9 +192,8 @@ static void psql_and_sql_unique_take_turns(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void lease_of_psql_is_waited_for(void **state)
+TEST_THAT(lease_of_psql_is_waited_for)
 {
-    (void)state;
     lk_hold hold;
     assert_true(psql_takes(LEASE_MS));
     assert_int_equal(world_acquire(client, KEY, 0, SOON_MS, &hold), LK_OK);
@@ -223,9 +216,10 @@ static bool is_held(void *key)
     return world->exists(key);
 }
 
-static void session_of_psql_keeps_out_until_it_ends(void **state)
+TEST_GROUP("advisory", open_advisory, close_world);
+
+TEST_THAT(session_of_psql_keeps_out_until_it_ends)
 {
-    (void)state;
     char key[] = KEY, command[FOREIGN_TEXT_MAX];
     lk_hold hold;
     snprintf(command, sizeof command, "psql -qXAt '%s' > /dev/null", world_postgres->url);
@@ -240,9 +234,8 @@ static void session_of_psql_keeps_out_until_it_ends(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void advisory_lock_keeps_psql_out_and_is_not_its_to_free(void **state)
+TEST_THAT(advisory_lock_keeps_psql_out_and_is_not_its_to_free)
 {
-    (void)state;
     lk_hold hold;
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     assert_true(
@@ -269,9 +262,10 @@ static int open_memcached(void **state)
     "printf \"set login 0 -1 ${#value}\\r\\n$value\\r\\n\" >&3; read -r -u 3; "                    \
     "printf \"%s\\r\\nquit\\r\\n\" >&3; tr -d \"\\r\" <&3'"
 
-static void add_by_hand_takes_turns_with_memcached(void **state)
+TEST_GROUP("added", open_memcached, close_world);
+
+TEST_THAT(add_by_hand_takes_turns_with_memcached)
 {
-    (void)state;
     lk_hold hold;
     int server = world_memcached->port;
     const char *add = "add " KEY " 0 60 6\\r\\ntheirs", *delete = "delete " KEY;
@@ -283,35 +277,4 @@ static void add_by_hand_takes_turns_with_memcached(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(foreign_says("STORED", TELL, server, add));
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest token[] = {
-        cmocka_unit_test(redis_cli_is_kept_out_and_frees_nothing),
-        cmocka_unit_test(redis_cli_keeps_out_and_its_release_lets_in),
-        cmocka_unit_test(lease_of_redis_cli_is_waited_for),
-        cmocka_unit_test(operator_sees_the_lock_of_redis_cli),
-    };
-    const struct CMUnitTest redlock[] = {
-        cmocka_unit_test(majority_of_another_client_keeps_redlock_out),
-        cmocka_unit_test(minority_of_another_client_does_not),
-        cmocka_unit_test(redlock_keeps_another_client_from_every_majority),
-    };
-    const struct CMUnitTest rows[] = {
-        cmocka_unit_test(psql_and_sql_unique_take_turns),
-        cmocka_unit_test(lease_of_psql_is_waited_for),
-    };
-    const struct CMUnitTest advisory[] = {
-        cmocka_unit_test(session_of_psql_keeps_out_until_it_ends),
-        cmocka_unit_test(advisory_lock_keeps_psql_out_and_is_not_its_to_free),
-    };
-    const struct CMUnitTest added[] = {
-        cmocka_unit_test(add_by_hand_takes_turns_with_memcached),
-    };
-    return cmocka_run_group_tests(token, open_redis, close_world) +
-           cmocka_run_group_tests(redlock, open_redlock, close_world) +
-           cmocka_run_group_tests(rows, open_rows, close_world) +
-           cmocka_run_group_tests(advisory, open_advisory, close_world) +
-           cmocka_run_group_tests(added, open_memcached, close_world);
 }

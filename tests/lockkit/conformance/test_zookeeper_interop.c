@@ -2,11 +2,8 @@
 #include "lock_claims.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -53,9 +50,11 @@ static void expect_exclusion(const char *guard, const char *parent, const char *
     lk_close(client);
 }
 
-static void nodes_named_as_by_curator_and_kazoo_exclude_ours(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(set_up, NULL);
+
+TEST_THAT(nodes_named_as_by_curator_and_kazoo_exclude_ours)
 {
-    (void)state;
 #define GUID "2c1f4e0a-9d6b-4b1c-8f0e-0a1b2c3d4e5f"
     expect_exclusion("zk-sequential", SEQUENTIAL, "_c_" GUID "-lock-", LK_EXCLUSIVE, false);
     expect_exclusion("zk-sequential", SEQUENTIAL, "zz2c1f4e0a9d6b__lock__", LK_EXCLUSIVE, false);
@@ -67,9 +66,8 @@ static void nodes_named_as_by_curator_and_kazoo_exclude_ours(void **state)
 }
 
 /* Our node precedes theirs in the order that they use: by the number at the end of the name. */
-static void ours_stand_in_the_same_queue_as_theirs(void **state)
+TEST_THAT(ours_stand_in_the_same_queue_as_theirs)
 {
-    (void)state;
     char path[PATH_BYTES];
     lk_hold hold;
     lk_lock_info info;
@@ -89,9 +87,8 @@ static void ours_stand_in_the_same_queue_as_theirs(void **state)
     lk_close(client);
 }
 
-static void owner_called_like_a_reader_is_a_writer_all_the_same(void **state)
+TEST_THAT(owner_called_like_a_reader_is_a_writer_all_the_same)
 {
-    (void)state;
     static const char *const owners[] = {"a__READ__b", "__rlock__", "__READ__0000000001"};
     lk_client *client = world_client("zk-readwrite", NULL);
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
@@ -125,9 +122,8 @@ static int note_key(void *arg, const lk_lock_info *info)
     return 0;
 }
 
-static void keys_that_mean_something_in_a_path_are_keys_like_others(void **state)
+TEST_THAT(keys_that_mean_something_in_a_path_are_keys_like_others)
 {
-    (void)state;
     static const char *const keys[] = {".", "..", "a/b", "a%2Fb", "/", "a", "zookeeper", NULL};
     enum { KEYS = sizeof keys / sizeof keys[0] - 1 };
     for (const char *const *guard = world->guards; *guard != NULL; guard++) {
@@ -152,9 +148,8 @@ static bool has_no_keys(void *parent)
     return world_zk_children(parent) == 0;
 }
 
-static void a_key_that_nobody_uses_leaves_no_container(void **state)
+TEST_THAT(a_key_that_nobody_uses_leaves_no_container)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_client("zk-sequential", NULL);
     assert_int_equal(lk_try_acquire(client, CLAIM_KEY, &hold), LK_OK);
@@ -166,9 +161,8 @@ static void a_key_that_nobody_uses_leaves_no_container(void **state)
     lk_close(client);
 }
 
-static void malformed_endpoints_are_refused_at_opening(void **state)
+TEST_THAT(malformed_endpoints_are_refused_at_opening)
 {
-    (void)state;
     static const char *const wrong[] = {
         NULL,   "",      "host",     ":2181", "host:", "host:0", "h:70000",
         "a:1,", "a:1,b", "a:1 ,b:2", "a:1/",  "a:x",   "a:-1",   "a:1/f g"};
@@ -184,14 +178,6 @@ static void malformed_endpoints_are_refused_at_opening(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nodes_named_as_by_curator_and_kazoo_exclude_ours, set_up),
-        cmocka_unit_test_setup(ours_stand_in_the_same_queue_as_theirs, set_up),
-        cmocka_unit_test_setup(owner_called_like_a_reader_is_a_writer_all_the_same, set_up),
-        cmocka_unit_test_setup(keys_that_mean_something_in_a_path_are_keys_like_others, set_up),
-        cmocka_unit_test_setup(a_key_that_nobody_uses_leaves_no_container, set_up),
-        cmocka_unit_test_setup(malformed_endpoints_are_refused_at_opening, set_up),
-    };
     world = &family_zookeeper;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -1,9 +1,7 @@
 /* The acquire loop, on a virtual clock against a lock server in memory. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -18,9 +16,8 @@ static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_t
     return status;
 }
 
-static void grant_fills_the_hold_and_release_frees_the_key(void **state)
+TEST_THAT(grant_fills_the_hold_and_release_frees_the_key)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us, left_ms;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -40,9 +37,8 @@ static void grant_fills_the_hold_and_release_frees_the_key(void **state)
     lk_close(f.client);
 }
 
-static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
+TEST_THAT(a_held_lock_times_out_at_wait_ms_after_one_last_try)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -59,9 +55,8 @@ static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
     lk_close(f.client);
 }
 
-static void no_wait_is_one_attempt(void **state)
+TEST_THAT(no_wait_is_one_attempt)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
@@ -95,9 +90,8 @@ static enum fake_fault away_for_a_while(struct fake *fake, enum fake_call call, 
     return n == 0 || n > 5 ? FAKE_NONE : FAKE_AWAY;
 }
 
-static void a_server_away_at_first_is_reported_at_once(void **state)
+TEST_THAT(a_server_away_at_first_is_reported_at_once)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -108,9 +102,8 @@ static void a_server_away_at_first_is_reported_at_once(void **state)
     lk_close(f.client);
 }
 
-static void a_server_going_away_during_the_wait_is_retried_until_wait_ms(void **state)
+TEST_THAT(a_server_going_away_during_the_wait_is_retried_until_wait_ms)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
@@ -149,9 +142,8 @@ static enum fake_fault replies_lost_for_a_while(struct fake *fake, enum fake_cal
     return n < 4 ? FAKE_REPLY_LOST : FAKE_NONE;
 }
 
-static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void **state)
+TEST_THAT(a_hung_server_cannot_hold_the_caller_beyond_two_more_commands)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us, timeout_us;
     for (int64_t wait_ms = 0; wait_ms <= 400; wait_ms += 7) {
@@ -165,9 +157,8 @@ static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void *
 }
 
 /* Commands are slow, one has an unknown outcome, and another client holds the lock. */
-static void nor_can_a_slow_one(void **state)
+TEST_THAT(nor_can_a_slow_one)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     for (int64_t wait_ms = 0; wait_ms <= 400; wait_ms++) {
@@ -181,9 +172,8 @@ static void nor_can_a_slow_one(void **state)
     }
 }
 
-static void a_grant_whose_answer_is_lost_leaves_no_orphan(void **state)
+TEST_THAT(a_grant_whose_answer_is_lost_leaves_no_orphan)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -196,9 +186,8 @@ static void a_grant_whose_answer_is_lost_leaves_no_orphan(void **state)
     lk_close(f.client);
 }
 
-static void a_lost_answer_is_undone_and_the_lock_then_taken(void **state)
+TEST_THAT(a_lost_answer_is_undone_and_the_lock_then_taken)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -223,9 +212,8 @@ static enum fake_fault undoing_lost(struct fake *fake, enum fake_call call, uint
 }
 
 /* That undoing may still arrive, and must not free a lock that was granted since. */
-static void after_an_unanswered_undoing_the_next_try_has_another_token(void **state)
+TEST_THAT(after_an_unanswered_undoing_the_next_try_has_another_token)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -246,9 +234,8 @@ static enum fake_fault first_request_late(struct fake *fake, enum fake_call call
 }
 
 /* The first try arrives long after it was undone. Its grant must not remain. */
-static void a_request_that_arrives_late_is_cleaned_up_at_the_end(void **state)
+TEST_THAT(a_request_that_arrives_late_is_cleaned_up_at_the_end)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -270,9 +257,8 @@ static enum fake_fault garbage(struct fake *fake, enum fake_call call, uint64_t 
     return call == FAKE_TRY ? FAKE_GARBAGE : FAKE_NONE;
 }
 
-static void nonsense_is_undone_and_reported_at_once(void **state)
+TEST_THAT(nonsense_is_undone_and_reported_at_once)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_provider, NULL);
@@ -283,9 +269,8 @@ static void nonsense_is_undone_and_reported_at_once(void **state)
     lk_close(f.client);
 }
 
-static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
+TEST_THAT(a_grant_that_took_longer_than_its_lease_is_not_had)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.latency_us = 30000; /* the server's lease ends 15 ms later than ours */
@@ -297,9 +282,8 @@ static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
     lk_close(f.client);
 }
 
-static void a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease(void **state)
+TEST_THAT(a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider bare = fake_provider;
     bare.info.caps &= ~(uint32_t)LK_CAP_OWNER;
@@ -309,25 +293,4 @@ static void a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease(void
     assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
     assert_int_equal(f.fake.calls[FAKE_RELEASE], 0);
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grant_fills_the_hold_and_release_frees_the_key),
-        cmocka_unit_test(a_held_lock_times_out_at_wait_ms_after_one_last_try),
-        cmocka_unit_test(no_wait_is_one_attempt),
-        cmocka_unit_test(a_server_away_at_first_is_reported_at_once),
-        cmocka_unit_test(a_server_going_away_during_the_wait_is_retried_until_wait_ms),
-        cmocka_unit_test(a_hung_server_cannot_hold_the_caller_beyond_two_more_commands),
-        cmocka_unit_test(nor_can_a_slow_one),
-        cmocka_unit_test(a_grant_whose_answer_is_lost_leaves_no_orphan),
-        cmocka_unit_test(a_lost_answer_is_undone_and_the_lock_then_taken),
-        cmocka_unit_test(after_an_unanswered_undoing_the_next_try_has_another_token),
-        cmocka_unit_test(a_request_that_arrives_late_is_cleaned_up_at_the_end),
-        cmocka_unit_test(nonsense_is_undone_and_reported_at_once),
-        cmocka_unit_test(a_grant_that_took_longer_than_its_lease_is_not_had),
-        cmocka_unit_test(a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* A client: options and requests that it refuses, and when it may be closed. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +13,8 @@
 
 static const lk_options unwatched = {.watchdog_off = true};
 
-static void a_bad_request_is_refused_before_anything_is_sent(void **state)
+TEST_THAT(a_bad_request_is_refused_before_anything_is_sent)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     char long_key[LK_KEY_MAX + 2], long_owner[LK_OWNER_MAX + 2];
@@ -67,9 +64,8 @@ static void a_bad_request_is_refused_before_anything_is_sent(void **state)
     lk_close(f.client);
 }
 
-static void a_bad_option_is_refused_by_name(void **state)
+TEST_THAT(a_bad_option_is_refused_by_name)
 {
-    (void)state;
     struct fake fake;
     fake_init(&fake, 7);
     lk_env lame[] = {fake.env, fake.env, fake.env, fake.env, fake.env};
@@ -131,9 +127,8 @@ static bool closing_aborts(lk_client *client)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void closing_with_a_lock_held_aborts(void **state)
+TEST_THAT(closing_with_a_lock_held_aborts)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     assert_int_equal(lk_try_acquire(f.client, KEY, &f.hold), LK_OK);
@@ -149,9 +144,8 @@ static void close_while_asleep(struct fake *fake, int64_t us)
     assert_true(closing_aborts(fake->context->client));
 }
 
-static void closing_while_a_lock_is_waited_for_aborts(void **state)
+TEST_THAT(closing_while_a_lock_is_waited_for_aborts)
 {
-    (void)state;
     struct fake_fixture f;
     lk_request request = {.key = KEY, .wait_ms = 1000};
     fake_fixture_open(&f, &fake_provider, &unwatched);
@@ -160,15 +154,4 @@ static void closing_while_a_lock_is_waited_for_aborts(void **state)
     assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
     assert_null(f.fake.sleep_us); /* it was called */
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_request_is_refused_before_anything_is_sent),
-        cmocka_unit_test(a_bad_option_is_refused_by_name),
-        cmocka_unit_test(closing_with_a_lock_held_aborts),
-        cmocka_unit_test(closing_while_a_lock_is_waited_for_aborts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
 #include "lock_batch.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +31,11 @@ static int64_t server_reads(void)
 /* -- what it does -------------------------------------------------------------------------------
  */
 
-static void each_grant_stands_with_its_own_token_and_a_rising_fence(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(each_grant_stands_with_its_own_token_and_a_rising_fence)
 {
-    (void)state;
     lk_client *client = open_client(NULL);
     uint64_t last_fence[N] = {0};
     assert_true(lk_tries_at_once(client));
@@ -59,9 +58,8 @@ static void each_grant_stands_with_its_own_token_and_a_rising_fence(void **state
 }
 
 /* Commands are written together, so the server reads a batch in a few pieces. */
-static void pair_costs_two_commands_and_hardly_a_write(void **state)
+TEST_THAT(pair_costs_two_commands_and_hardly_a_write)
 {
-    (void)state;
     enum { TIMES = 20 };
     lk_client *client = open_client(NULL);
     lk_stats before = world_stats(client);
@@ -83,9 +81,8 @@ static void pair_costs_two_commands_and_hardly_a_write(void **state)
     lk_close(client);
 }
 
-static void finished_holds_cost_the_others_no_write(void **state)
+TEST_THAT(finished_holds_cost_the_others_no_write)
 {
-    (void)state;
     lk_client *client = open_client(NULL);
     batch_init(&mine, 0, N, LEASE_MS);
     batch_try(&mine, client);
@@ -98,9 +95,8 @@ static void finished_holds_cost_the_others_no_write(void **state)
     lk_close(client);
 }
 
-static void held_keys_are_refused_alone_and_stay_as_they_are(void **state)
+TEST_THAT(held_keys_are_refused_alone_and_stay_as_they_are)
 {
-    (void)state;
     lk_client *client = open_client(NULL), *other = open_client(NULL);
     batch_init(&others, N / 4, N / 2, LEASE_MS);
     batch_try(&others, other);
@@ -125,9 +121,8 @@ static void held_keys_are_refused_alone_and_stay_as_they_are(void **state)
     lk_close(client);
 }
 
-static void taken_keys_exclude_others_until_they_are_released(void **state)
+TEST_THAT(taken_keys_exclude_others_until_they_are_released)
 {
-    (void)state;
     lk_client *client = open_client(NULL), *other = open_client(NULL);
     lk_hold hold;
     batch_init(&mine, 0, FEW, LEASE_MS);
@@ -143,9 +138,8 @@ static void taken_keys_exclude_others_until_they_are_released(void **state)
     lk_close(client);
 }
 
-static void key_asked_for_twice_is_granted_once(void **state)
+TEST_THAT(key_asked_for_twice_is_granted_once)
 {
-    (void)state;
     lk_client *client = open_client(NULL);
     batch_init(&mine, 0, FEW, LEASE_MS);
     mine.requests[FEW - 1].key = mine.keys[0];
@@ -157,9 +151,8 @@ static void key_asked_for_twice_is_granted_once(void **state)
     lk_close(client);
 }
 
-static void bad_requests_are_refused_alone(void **state)
+TEST_THAT(bad_requests_are_refused_alone)
 {
-    (void)state;
     lk_client *client = open_client(NULL);
     batch_init(&mine, 0, FEW, LEASE_MS);
     memset(mine.hold, 0xff, sizeof mine.hold);
@@ -181,9 +174,8 @@ static void bad_requests_are_refused_alone(void **state)
     lk_close(client);
 }
 
-static void more_than_the_bound_are_all_refused(void **state)
+TEST_THAT(more_than_the_bound_are_all_refused)
 {
-    (void)state;
     static lk_hold hold[N + 1];
     lk_hold *holds[N + 1];
     lk_request requests[N + 1];
@@ -200,9 +192,8 @@ static void more_than_the_bound_are_all_refused(void **state)
     lk_close(client);
 }
 
-static void answers_that_are_errors_are_told_to_each(void **state)
+TEST_THAT(answers_that_are_errors_are_told_to_each)
 {
-    (void)state;
     lk_client *client = open_client(NULL);
     batch_init(&mine, 0, FEW, LEASE_MS);
     world_ask("CONFIG SET maxmemory 1");
@@ -221,9 +212,8 @@ static bool all_renewed(void *client)
     return world_stats(client).renewals >= FEW;
 }
 
-static void watchdog_keeps_them_all(void **state)
+TEST_THAT(watchdog_keeps_them_all)
 {
-    (void)state;
     lk_client *client = open_client(&(lk_options){.lease_ms = WATCHED_MS});
     batch_init(&mine, 0, FEW, 0);
     batch_try(&mine, client);
@@ -234,9 +224,8 @@ static void watchdog_keeps_them_all(void **state)
     lk_close(client);
 }
 
-static void expired_holds_are_lost_and_free_no_successor(void **state)
+TEST_THAT(expired_holds_are_lost_and_free_no_successor)
 {
-    (void)state;
     lk_client *client = open_client(NULL), *other = open_client(NULL);
     batch_init(&mine, 0, FEW, LEASE_MS);
     batch_try(&mine, client);
@@ -262,9 +251,8 @@ static void expired_holds_are_lost_and_free_no_successor(void **state)
 /* -- other options and guards -------------------------------------------------------------------
  */
 
-static void grants_that_too_few_replicas_have_are_all_undone(void **state)
+TEST_THAT(grants_that_too_few_replicas_have_are_all_undone)
 {
-    (void)state;
     lk_client *client = world_client(
         "redis-token",
         &(lk_options){.command_timeout_ms = LONG_MS, .replicas = 1, .replicas_ms = 10});
@@ -278,9 +266,8 @@ static void grants_that_too_few_replicas_have_are_all_undone(void **state)
     lk_close(client);
 }
 
-static void guards_that_cannot_do_it_at_once_do_it_one_after_the_other(void **state)
+TEST_THAT(guards_that_cannot_do_it_at_once_do_it_one_after_the_other)
 {
-    (void)state;
     static const char *const guards[] = {"mutex", "redis-setnx", "redis-reentrant", "redis-fair"};
     for (size_t g = 0; g < sizeof guards / sizeof guards[0]; g++) {
         lk_client *client = world_client(guards[g], &patient);
@@ -300,26 +287,4 @@ static void guards_that_cannot_do_it_at_once_do_it_one_after_the_other(void **st
         assert_int_equal(world->leftovers(), 0);
         world_ask("FLUSHALL");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_grant_stands_with_its_own_token_and_a_rising_fence,
-                               world_empty),
-        cmocka_unit_test_setup(pair_costs_two_commands_and_hardly_a_write, world_empty),
-        cmocka_unit_test_setup(finished_holds_cost_the_others_no_write, world_empty),
-        cmocka_unit_test_setup(held_keys_are_refused_alone_and_stay_as_they_are, world_empty),
-        cmocka_unit_test_setup(taken_keys_exclude_others_until_they_are_released, world_empty),
-        cmocka_unit_test_setup(key_asked_for_twice_is_granted_once, world_empty),
-        cmocka_unit_test_setup(bad_requests_are_refused_alone, world_empty),
-        cmocka_unit_test_setup(more_than_the_bound_are_all_refused, world_empty),
-        cmocka_unit_test_setup(answers_that_are_errors_are_told_to_each, world_empty),
-        cmocka_unit_test_setup(watchdog_keeps_them_all, world_empty),
-        cmocka_unit_test_setup(expired_holds_are_lost_and_free_no_successor, world_empty),
-        cmocka_unit_test_setup(grants_that_too_few_replicas_have_are_all_undone, world_empty),
-        cmocka_unit_test_setup(guards_that_cannot_do_it_at_once_do_it_one_after_the_other,
-                               world_empty),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -4,11 +4,8 @@
 #include "lock_batch.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { LEASE_MS = 600000, LONG_MS = 30000, TIMEOUT_MS = 300, SLACK_MS = 3000 };
@@ -35,9 +32,11 @@ static void close_client(lk_client *client)
 /* -- the script is not there --------------------------------------------------------------------
  */
 
-static void forgotten_scripts_are_sent_again_together(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(forgotten_scripts_are_sent_again_together)
 {
-    (void)state;
     lk_client *client = open_client(LONG_MS);
     lk_stats before = world_stats(client);
     batch_init(&mine, 0, N, LEASE_MS);
@@ -56,9 +55,8 @@ static void forgotten_scripts_are_sent_again_together(void **state)
     close_client(client);
 }
 
-static void first_call_of_a_client_learns_the_scripts(void **state)
+TEST_THAT(first_call_of_a_client_learns_the_scripts)
 {
-    (void)state;
     lk_client *client = world_client("redis-token", &(lk_options){.command_timeout_ms = LONG_MS});
     batch_init(&mine, 0, N, LEASE_MS);
     batch_try(&mine, client);
@@ -73,9 +71,8 @@ static void first_call_of_a_client_learns_the_scripts(void **state)
  */
 
 /* All tries were executed but not answered: each is unknown and undone. */
-static void lost_answers_leave_no_orphans(void **state)
+TEST_THAT(lost_answers_leave_no_orphans)
 {
-    (void)state;
     lk_client *client = open_client(LONG_MS);
     batch_init(&mine, 0, FEW, LEASE_MS);
     proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_CUT);
@@ -92,9 +89,8 @@ static void lost_answers_leave_no_orphans(void **state)
 }
 
 /* Some answers arrive: these locks are granted and kept. */
-static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void **state)
+TEST_THAT(cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest)
 {
-    (void)state;
     lk_client *client = open_client(LONG_MS);
     batch_init(&mine, 0, FEW, LEASE_MS);
     proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_HALF);
@@ -115,9 +111,8 @@ static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void *
 }
 
 /* The requests are lost and not executed. */
-static void lost_requests_are_unknown_and_leave_nothing(void **state)
+TEST_THAT(lost_requests_are_unknown_and_leave_nothing)
 {
-    (void)state;
     lk_client *client = open_client(LONG_MS);
     batch_init(&mine, 0, FEW, LEASE_MS);
     proxy_lose_request(proxy, "lock:item:0", 1);
@@ -129,9 +124,8 @@ static void lost_requests_are_unknown_and_leave_nothing(void **state)
 }
 
 /* A lock freed in the first round is not ours in the second: only a success is certain. */
-static void releases_whose_answers_are_lost_are_repeated(void **state)
+TEST_THAT(releases_whose_answers_are_lost_are_repeated)
 {
-    (void)state;
     lk_client *client = open_client(LONG_MS);
     batch_init(&mine, 0, FEW, LEASE_MS);
     batch_try(&mine, client);
@@ -153,9 +147,8 @@ static void releases_whose_answers_are_lost_are_repeated(void **state)
 /* -- the server is away, or hangs ---------------------------------------------------------------
  */
 
-static void server_that_is_away_gives_unavailable_and_nothing_was_done(void **state)
+TEST_THAT(server_that_is_away_gives_unavailable_and_nothing_was_done)
 {
-    (void)state;
     lk_client *client = world_client("redis-token", &(lk_options){.command_timeout_ms = LONG_MS});
     batch_init(&mine, 0, N, LEASE_MS);
     world_kill();
@@ -174,9 +167,8 @@ static void server_that_is_away_gives_unavailable_and_nothing_was_done(void **st
     lk_close(client);
 }
 
-static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
+TEST_THAT(server_that_hangs_costs_a_timeout_and_not_one_each)
 {
-    (void)state;
     lk_client *client = open_client(TIMEOUT_MS);
     batch_init(&mine, 0, N, LEASE_MS);
     world_freeze(true);
@@ -193,9 +185,8 @@ static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
 
 /* Without an answer to its login a client sends no command, so no outcome is unknown, for many
  * locks and for one. */
-static void client_that_meets_a_server_that_hangs_has_done_nothing(void **state)
+TEST_THAT(client_that_meets_a_server_that_hangs_has_done_nothing)
 {
-    (void)state;
     for (size_t n = N; n > 0; n /= N) {
         lk_client *client =
             world_client("redis-token", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
@@ -211,9 +202,8 @@ static void client_that_meets_a_server_that_hangs_has_done_nothing(void **state)
     }
 }
 
-static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
+TEST_THAT(releases_before_a_server_that_hangs_are_bounded_too)
 {
-    (void)state;
     lk_client *client = open_client(TIMEOUT_MS);
     batch_init(&mine, 0, N, LEASE_MS);
     batch_try(&mine, client);
@@ -230,23 +220,4 @@ static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), N);
     assert_true(took_ms <= 2 * TIMEOUT_MS + SLACK_MS);
     close_client(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(forgotten_scripts_are_sent_again_together, world_empty),
-        cmocka_unit_test_setup(first_call_of_a_client_learns_the_scripts, world_empty),
-        cmocka_unit_test_setup(lost_answers_leave_no_orphans, world_empty),
-        cmocka_unit_test_setup(cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest,
-                               world_empty),
-        cmocka_unit_test_setup(lost_requests_are_unknown_and_leave_nothing, world_empty),
-        cmocka_unit_test_setup(releases_whose_answers_are_lost_are_repeated, world_empty),
-        cmocka_unit_test_setup(server_that_is_away_gives_unavailable_and_nothing_was_done,
-                               world_empty),
-        cmocka_unit_test_setup(server_that_hangs_costs_a_timeout_and_not_one_each, world_empty),
-        cmocka_unit_test_setup(client_that_meets_a_server_that_hangs_has_done_nothing, world_empty),
-        cmocka_unit_test_setup(releases_before_a_server_that_hangs_are_bounded_too, world_empty),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

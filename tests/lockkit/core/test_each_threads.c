@@ -3,12 +3,9 @@
 #include "lock_batch.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -120,9 +117,11 @@ static lk_client *open_client(const char *guard)
     return client;
 }
 
-static void threads_of_one_client_are_never_inside_together(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(threads_of_one_client_are_never_inside_together)
 {
-    (void)state;
     lk_client *client = open_client("redis-token");
     run_crowd(&client, 1);
     lk_close(client);
@@ -146,9 +145,8 @@ static bool all_ask(void *client)
 
 /* While the server is stopped, more commands queue than one batch holds. The batch ends in the
  * middle of a caller's commands. */
-static void who_stands_in_two_batches_gets_all_answers(void **state)
+TEST_THAT(who_stands_in_two_batches_gets_all_answers)
 {
-    (void)state;
     enum { ROUNDS = 10 };
     lk_client *client = open_client("redis-token");
     crowd = (struct crowd){.times = 0};
@@ -197,9 +195,8 @@ static bool somebody_was_refused(void *client)
     return world_stats(client).refusals > 0;
 }
 
-static void waiter_in_line_is_given_what_is_released_with_others(void **state)
+TEST_THAT(waiter_in_line_is_given_what_is_released_with_others)
 {
-    (void)state;
     static struct lock_batch mine;
     static const lk_options options = {.command_timeout_ms = LONG_MS,
                                        .local_queue = true,
@@ -221,14 +218,4 @@ static void waiter_in_line_is_given_what_is_released_with_others(void **state)
     assert_int_equal(world->leftovers(), 1);
     assert_int_equal(lk_release(&w.hold), LK_OK);
     lk_close(w.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(threads_of_one_client_are_never_inside_together, world_empty),
-        cmocka_unit_test_setup(who_stands_in_two_batches_gets_all_answers, world_empty),
-        cmocka_unit_test_setup(waiter_in_line_is_given_what_is_released_with_others, world_empty),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -1,11 +1,8 @@
 /* Events: one thread waits until another signals. */
 #include "event.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,9 +30,10 @@ static int silent(void **state)
     return 0;
 }
 
-static void what_was_signalled_before_is_seen_at_once_and_once(void **state)
+TEST_FIXTURE(silent, NULL);
+
+TEST_THAT(what_was_signalled_before_is_seen_at_once_and_once)
 {
-    (void)state;
     assert_false(lk_event_signal(&event));
     assert_false(lk_event_signal(&event));
     lk_event_wait(&event, NULL, FAR_US);
@@ -45,9 +43,8 @@ static void what_was_signalled_before_is_seen_at_once_and_once(void **state)
     assert_false(lk_event_signal(&event));
 }
 
-static void without_time_nobody_waits(void **state)
+TEST_THAT(without_time_nobody_waits)
 {
-    (void)state;
     lk_spin spin = {.most_us = FAR_US};
     lk_event_wait(&event, &spin, 0);
     lk_event_wait(&event, NULL, -FAR_US);
@@ -66,9 +63,8 @@ static bool rings_a_sleeper(void *arg)
     return before != 0 && lk_event_signal(&event);
 }
 
-static void a_sleeper_has_to_be_woken(void **state)
+TEST_THAT(a_sleeper_has_to_be_woken)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
     assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
@@ -85,9 +81,8 @@ static void signal_it(void)
 }
 
 /* On a busy machine it may take several tries, as another process may run meanwhile. */
-static void who_looks_before_sleeping_need_not_be_woken(void **state)
+TEST_THAT(who_looks_before_sleeping_need_not_be_woken)
 {
-    (void)state;
     lk_spin spin = {.most_us = FAR_US, .in_vain = 1};
     slept = false;
     meanwhile = signal_it;
@@ -100,9 +95,8 @@ static void who_looks_before_sleeping_need_not_be_woken(void **state)
     assert_int_equal(0, atomic_load(&spin.in_vain)); /* the spin succeeded */
 }
 
-static void who_looked_in_vain_sleeps(void **state)
+TEST_THAT(who_looked_in_vain_sleeps)
 {
-    (void)state;
     lk_spin spin = {.most_us = 1};
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, &spin));
@@ -111,9 +105,8 @@ static void who_looked_in_vain_sleeps(void **state)
     pthread_join(thread, NULL);
 }
 
-static void a_wake_may_come_when_the_listener_is_gone(void **state)
+TEST_THAT(a_wake_may_come_when_the_listener_is_gone)
 {
-    (void)state;
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(page != MAP_FAILED);
@@ -134,9 +127,8 @@ static bool is_contended(void *arg)
 }
 
 /* The kernel then refuses the wake, as only the owner of such a lock may wake. */
-static void a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance(void **state)
+TEST_THAT(a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance)
 {
-    (void)state;
     pthread_mutex_t mutex;
     pthread_mutexattr_t attr;
     pthread_t thread;
@@ -158,9 +150,8 @@ static void heard_a_signal(int number)
     (void)number;
 }
 
-static void a_signal_may_end_a_wait_and_nothing_else(void **state)
+TEST_THAT(a_signal_may_end_a_wait_and_nothing_else)
 {
-    (void)state;
     struct sigaction action = {.sa_handler = heard_a_signal}, before;
     pthread_t thread;
     sigaction(SIGUSR1, &action, &before);
@@ -204,9 +195,8 @@ static void *to_and_fro(void *arg)
     return NULL;
 }
 
-static void no_ring_is_lost(void **state)
+TEST_THAT(no_ring_is_lost)
 {
-    (void)state;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     struct end ends[2] = {{.mutex = &mutex, .told = true, .other = &ends[1]},
                           {.mutex = &mutex, .other = &ends[0]}};
@@ -217,21 +207,4 @@ static void no_ring_is_lost(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(ROUNDS, ends[i].turns);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_was_signalled_before_is_seen_at_once_and_once, silent),
-        cmocka_unit_test_setup(without_time_nobody_waits, silent),
-        cmocka_unit_test_setup(a_sleeper_has_to_be_woken, silent),
-        cmocka_unit_test_setup(who_looks_before_sleeping_need_not_be_woken, silent),
-        cmocka_unit_test_setup(who_looked_in_vain_sleeps, silent),
-        cmocka_unit_test_setup(a_wake_may_come_when_the_listener_is_gone, silent),
-        cmocka_unit_test_setup(a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance,
-                               silent),
-        cmocka_unit_test_setup(a_signal_may_end_a_wait_and_nothing_else, silent),
-        cmocka_unit_test_setup(no_ring_is_lost, silent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,8 @@
  * After each kind of failure no lock remains on the server and there was never a second holder.
  */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -111,9 +109,8 @@ static uint64_t fail_each_call(const lk_provider *provider, struct script *scrip
     return n;
 }
 
-static void one_failing_call_leaves_no_orphan(void **state)
+TEST_THAT(one_failing_call_leaves_no_orphan)
 {
-    (void)state;
     for (enum fake_fault fault = FAKE_AWAY; fault < FAKE_FAULTS; fault++) {
         if (fault == FAKE_REQUEST_LATE)
             continue; /* arrives after the test: only its lease can end it */
@@ -125,9 +122,8 @@ static void one_failing_call_leaves_no_orphan(void **state)
 }
 
 /* A clean-up that fails, too, is repeated until wait_ms is over. */
-static void three_failing_calls_in_an_acquire_leave_no_orphan(void **state)
+TEST_THAT(three_failing_calls_in_an_acquire_leave_no_orphan)
 {
-    (void)state;
     for (enum fake_fault fault = FAKE_AWAY; fault < FAKE_FAULTS; fault++) {
         for (uint64_t n = 0; n < CALLS_MAX && fault != FAKE_REQUEST_LATE; n++) {
             struct fake fake;
@@ -161,9 +157,8 @@ static lk_status release_nothing(void *self, lk_hold *hold)
     return LK_OK;
 }
 
-static void the_check_finds_a_clean_up_that_does_nothing(void **state)
+TEST_THAT(the_check_finds_a_clean_up_that_does_nothing)
 {
-    (void)state;
     struct fake fake;
     lk_provider lazy = fake_provider;
     lazy.release = release_nothing;
@@ -174,14 +169,4 @@ static void the_check_finds_a_clean_up_that_does_nothing(void **state)
     lk_client *client = fake_open(&fake, &lazy, NULL);
     assert_false(run_section(&fake, client) && nothing_is_left(&fake));
     lk_close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_failing_call_leaves_no_orphan),
-        cmocka_unit_test(three_failing_calls_in_an_acquire_leave_no_orphan),
-        cmocka_unit_test(the_check_finds_a_clean_up_that_does_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* Operations on a hold, and the tokens that distinguish holds. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -23,9 +21,8 @@ static void acquire(struct fake_fixture *f, int64_t lease_ms)
     assert_int_equal(lk_acquire(f->client, &request, &f->hold), LK_OK);
 }
 
-static void check_counts_down_to_the_end_of_the_lease(void **state)
+TEST_THAT(check_counts_down_to_the_end_of_the_lease)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t left_ms = -1;
     fake_fixture_open(&f, &fake_provider, &unwatched);
@@ -44,9 +41,8 @@ static void check_counts_down_to_the_end_of_the_lease(void **state)
     lk_close(f.client);
 }
 
-static void a_lock_without_lease_is_ours_without_end(void **state)
+TEST_THAT(a_lock_without_lease_is_ours_without_end)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t left_ms;
     lk_provider forever = fake_provider;
@@ -62,9 +58,8 @@ static void a_lock_without_lease_is_ours_without_end(void **state)
     lk_close(f.client);
 }
 
-static void an_extended_lease_counts_from_the_extension(void **state)
+TEST_THAT(an_extended_lease_counts_from_the_extension)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t left_ms;
     fake_fixture_open(&f, &fake_provider, &unwatched);
@@ -98,9 +93,8 @@ static enum fake_fault extension_in_doubt(struct fake *fake, enum fake_call call
     return call == FAKE_RENEW ? FAKE_REPLY_LOST : FAKE_NONE;
 }
 
-static void of_two_possible_leases_the_shorter_is_trusted(void **state)
+TEST_THAT(of_two_possible_leases_the_shorter_is_trusted)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t left_ms;
     fake_fixture_open(&f, &fake_provider, &unwatched);
@@ -119,9 +113,8 @@ static void of_two_possible_leases_the_shorter_is_trusted(void **state)
     lk_close(f.client);
 }
 
-static void extending_a_lock_that_another_has_loses_it(void **state)
+TEST_THAT(extending_a_lock_that_another_has_loses_it)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 0);
@@ -136,9 +129,8 @@ static void extending_a_lock_that_another_has_loses_it(void **state)
     lk_close(f.client);
 }
 
-static void what_cannot_be_renewed_cannot_be_extended(void **state)
+TEST_THAT(what_cannot_be_renewed_cannot_be_extended)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider fixed = fake_provider;
     fixed.info.caps &= ~(uint32_t)LK_CAP_RENEW;
@@ -151,9 +143,8 @@ static void what_cannot_be_renewed_cannot_be_extended(void **state)
     lk_close(f.client);
 }
 
-static void releasing_twice_is_lost_and_sends_nothing(void **state)
+TEST_THAT(releasing_twice_is_lost_and_sends_nothing)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 0);
@@ -165,9 +156,8 @@ static void releasing_twice_is_lost_and_sends_nothing(void **state)
     lk_close(f.client);
 }
 
-static void an_expired_holder_cannot_release_its_successor(void **state)
+TEST_THAT(an_expired_holder_cannot_release_its_successor)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 100);
@@ -195,9 +185,8 @@ static enum fake_fault reply_cut_then_away(struct fake *fake, enum fake_call cal
     return fake->calls[FAKE_RELEASE] > 1 ? FAKE_AWAY : release_reply_cut(fake, call, n);
 }
 
-static void a_release_cut_off_is_sent_again_once(void **state)
+TEST_THAT(a_release_cut_off_is_sent_again_once)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     f.fake.fault = release_cut;
@@ -217,9 +206,8 @@ static void a_release_cut_off_is_sent_again_once(void **state)
     lk_close(f.client);
 }
 
-static void a_hung_release_is_not_sent_again(void **state)
+TEST_THAT(a_hung_release_is_not_sent_again)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 0);
@@ -230,9 +218,8 @@ static void a_hung_release_is_not_sent_again(void **state)
 }
 
 /* A second bare DEL could free another client's lock. */
-static void without_an_owner_test_a_release_is_never_repeated(void **state)
+TEST_THAT(without_an_owner_test_a_release_is_never_repeated)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider bare = fake_provider;
     bare.info.caps &= ~(uint32_t)LK_CAP_OWNER;
@@ -246,9 +233,8 @@ static void without_an_owner_test_a_release_is_never_repeated(void **state)
     lk_close(f.client);
 }
 
-static void each_hold_has_a_token_of_its_own_unless_it_names_its_owner(void **state)
+TEST_THAT(each_hold_has_a_token_of_its_own_unless_it_names_its_owner)
 {
-    (void)state;
     struct fake_fixture f, g;
     char before[LK_TOKEN_MAX + 1];
     fake_fixture_open(&f, &fake_provider, &unwatched);
@@ -273,9 +259,8 @@ static void each_hold_has_a_token_of_its_own_unless_it_names_its_owner(void **st
     lk_close(f.client);
 }
 
-static void marks_tell_the_holds_of_one_owner_apart(void **state)
+TEST_THAT(marks_tell_the_holds_of_one_owner_apart)
 {
-    (void)state;
     enum { HOLDS = 40 };
     static lk_hold holds[HOLDS];
     _Atomic uint64_t n_tokens = 0;
@@ -288,24 +273,4 @@ static void marks_tell_the_holds_of_one_owner_apart(void **state)
         for (int j = 0; j < i; j++)
             assert_string_not_equal(holds[i].token, holds[j].token);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_counts_down_to_the_end_of_the_lease),
-        cmocka_unit_test(a_lock_without_lease_is_ours_without_end),
-        cmocka_unit_test(an_extended_lease_counts_from_the_extension),
-        cmocka_unit_test(of_two_possible_leases_the_shorter_is_trusted),
-        cmocka_unit_test(extending_a_lock_that_another_has_loses_it),
-        cmocka_unit_test(what_cannot_be_renewed_cannot_be_extended),
-        cmocka_unit_test(releasing_twice_is_lost_and_sends_nothing),
-        cmocka_unit_test(an_expired_holder_cannot_release_its_successor),
-        cmocka_unit_test(a_release_cut_off_is_sent_again_once),
-        cmocka_unit_test(a_hung_release_is_not_sent_again),
-        cmocka_unit_test(without_an_owner_test_a_release_is_never_repeated),
-        cmocka_unit_test(each_hold_has_a_token_of_its_own_unless_it_names_its_owner),
-        cmocka_unit_test(marks_tell_the_holds_of_one_owner_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

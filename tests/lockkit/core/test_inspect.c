@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,9 +21,11 @@ static lk_lock_info look(lk_client *client, const char *key)
 /* -- one key ------------------------------------------------------------------------------------
  */
 
-static void free_key_is_told_to_be_free_with_its_last_fence(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(free_key_is_told_to_be_free_with_its_last_fence)
 {
-    (void)state;
     lk_client *client = world_client("redis-token", NULL);
     lk_hold hold;
     assert_int_equal(look(client, KEY).fence, 0);
@@ -40,9 +39,8 @@ static void free_key_is_told_to_be_free_with_its_last_fence(void **state)
     lk_close(client);
 }
 
-static void readers_are_counted_while_their_leases_last(void **state)
+TEST_THAT(readers_are_counted_while_their_leases_last)
 {
-    (void)state;
     lk_client *client = world_client("redis-readwrite", NULL);
     lk_request request = {.key = KEY, .mode = LK_SHARED};
     lk_hold lasting, brief;
@@ -61,9 +59,8 @@ static void readers_are_counted_while_their_leases_last(void **state)
     lk_close(client);
 }
 
-static void permits_are_counted_and_the_next_to_end_is_shown(void **state)
+TEST_THAT(permits_are_counted_and_the_next_to_end_is_shown)
 {
-    (void)state;
     lk_client *client = world_client("redis-semaphore", NULL);
     lk_request request = {.key = KEY, .permits = 5, .lease_ms = LONG_MS};
     lk_hold holds[3];
@@ -80,9 +77,8 @@ static void permits_are_counted_and_the_next_to_end_is_shown(void **state)
     lk_close(client);
 }
 
-static void owner_of_a_lock_entered_twice_is_shown_as_one_holder(void **state)
+TEST_THAT(owner_of_a_lock_entered_twice_is_shown_as_one_holder)
 {
-    (void)state;
     lk_client *client = world_client("redis-reentrant", NULL);
     lk_request request = {.key = KEY, .owner = "worker"};
     lk_hold outer, inner;
@@ -98,9 +94,8 @@ static void owner_of_a_lock_entered_twice_is_shown_as_one_holder(void **state)
     lk_close(client);
 }
 
-static void waiters_of_a_queue_are_counted(void **state)
+TEST_THAT(waiters_of_a_queue_are_counted)
 {
-    (void)state;
     struct asker waiters[WAITERS];
     struct hooked hooked;
     lk_client *client = world_client("redis-fair", NULL);
@@ -124,9 +119,8 @@ static void waiters_of_a_queue_are_counted(void **state)
 }
 
 /* The server has no lease for this key; only the stamp shows its end. */
-static void stamp_of_getset_is_read_as_a_lease(void **state)
+TEST_THAT(stamp_of_getset_is_read_as_a_lease)
 {
-    (void)state;
     lk_client *client = world_client("redis-getset", NULL);
     lk_hold hold;
     assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &hold), LK_OK);
@@ -138,9 +132,8 @@ static void stamp_of_getset_is_read_as_a_lease(void **state)
 }
 
 /* Any value at the key excludes other clients. */
-static void lock_of_another_guard_or_a_strange_value_is_seen_as_held(void **state)
+TEST_THAT(lock_of_another_guard_or_a_strange_value_is_seen_as_held)
 {
-    (void)state;
     lk_client *reentrant = world_client("redis-reentrant", NULL);
     lk_client *token = world_client("redis-token", NULL);
     lk_hold hold;
@@ -196,9 +189,8 @@ static struct tally list(lk_client *client, const char *prefix, int stop_at)
     return tally;
 }
 
-static void all_of_many_are_told_until_each_has_enough(void **state)
+TEST_THAT(all_of_many_are_told_until_each_has_enough)
 {
-    (void)state;
     static lk_hold holds[MANY];
     char key[32];
     lk_client *client = world_client("redis-reentrant", NULL);
@@ -217,9 +209,8 @@ static void all_of_many_are_told_until_each_has_enough(void **state)
     lk_close(client);
 }
 
-static void list_shows_one_guards_kind_and_nothing_beside_the_locks(void **state)
+TEST_THAT(list_shows_one_guards_kind_and_nothing_beside_the_locks)
 {
-    (void)state;
     static const char *const names[] = {"redis-token", "redis-reentrant", "redis-readwrite",
                                         "redis-semaphore"};
     lk_client *clients[4];
@@ -239,9 +230,8 @@ static void list_shows_one_guards_kind_and_nothing_beside_the_locks(void **state
     }
 }
 
-static void prefix_is_taken_literally(void **state)
+TEST_THAT(prefix_is_taken_literally)
 {
-    (void)state;
     lk_client *client = world_client("redis-token", NULL);
     world_ask("SET lock:[a]*:1 t");
     world_ask("SET lock:ab:1 t");
@@ -253,9 +243,8 @@ static void prefix_is_taken_literally(void **state)
     lk_close(client);
 }
 
-static void names_that_no_lock_can_have_are_passed_over(void **state)
+TEST_THAT(names_that_no_lock_can_have_are_passed_over)
 {
-    (void)state;
     char name[LK_KEY_MAX + 2];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -276,9 +265,8 @@ static int stop_at_once(void *arg, const lk_lock_info *info)
     return 1;
 }
 
-static void arguments_are_checked_and_a_server_away_is_told(void **state)
+TEST_THAT(arguments_are_checked_and_a_server_away_is_told)
 {
-    (void)state;
     lk_lock_info info;
     lk_hold hold;
     lk_client *client = world_client("redis-token", NULL);
@@ -297,9 +285,8 @@ static void arguments_are_checked_and_a_server_away_is_told(void **state)
 }
 
 /* A mistyped key must not delete other data, such as a queue. */
-static void what_no_guard_stores_is_not_freed_by_force(void **state)
+TEST_THAT(what_no_guard_stores_is_not_freed_by_force)
 {
-    (void)state;
     static const char *const guards[] = {"redis-token", "redis-reentrant"};
     for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) {
         lk_client *client = world_client(guards[i], NULL);
@@ -313,9 +300,8 @@ static void what_no_guard_stores_is_not_freed_by_force(void **state)
 /* -- in this process ----------------------------------------------------------------------------
  */
 
-static void mutex_shows_holder_and_waiters_and_cannot_be_forced(void **state)
+TEST_THAT(mutex_shows_holder_and_waiters_and_cannot_be_forced)
 {
-    (void)state;
     lk_client *client = world_client("mutex", NULL);
     lk_hold first, second;
     assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
@@ -343,9 +329,8 @@ static void mutex_shows_holder_and_waiters_and_cannot_be_forced(void **state)
  */
 
 /* Like Redisson's multi-lock: different kinds of lock, servers and modes. */
-static void locks_of_several_kinds_are_had_together_or_not_at_all(void **state)
+TEST_THAT(locks_of_several_kinds_are_had_together_or_not_at_all)
 {
-    (void)state;
     lk_client *readwrite = world_client("redis-readwrite", NULL);
     lk_client *semaphore = world_client("redis-semaphore", NULL);
     lk_client *fair = world_client("redis-fair", NULL);
@@ -372,28 +357,4 @@ static void locks_of_several_kinds_are_had_together_or_not_at_all(void **state)
     lk_close(fair);
     lk_close(semaphore);
     lk_close(readwrite);
-}
-
-#define WORLD_TEST(test) cmocka_unit_test_setup(test, world_empty)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(free_key_is_told_to_be_free_with_its_last_fence),
-        WORLD_TEST(readers_are_counted_while_their_leases_last),
-        WORLD_TEST(permits_are_counted_and_the_next_to_end_is_shown),
-        WORLD_TEST(owner_of_a_lock_entered_twice_is_shown_as_one_holder),
-        WORLD_TEST(waiters_of_a_queue_are_counted),
-        WORLD_TEST(stamp_of_getset_is_read_as_a_lease),
-        WORLD_TEST(lock_of_another_guard_or_a_strange_value_is_seen_as_held),
-        WORLD_TEST(all_of_many_are_told_until_each_has_enough),
-        WORLD_TEST(list_shows_one_guards_kind_and_nothing_beside_the_locks),
-        WORLD_TEST(prefix_is_taken_literally),
-        WORLD_TEST(names_that_no_lock_can_have_are_passed_over),
-        WORLD_TEST(arguments_are_checked_and_a_server_away_is_told),
-        WORLD_TEST(what_no_guard_stores_is_not_freed_by_force),
-        WORLD_TEST(mutex_shows_holder_and_waiters_and_cannot_be_forced),
-        WORLD_TEST(locks_of_several_kinds_are_had_together_or_not_at_all),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

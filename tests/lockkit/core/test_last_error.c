@@ -5,11 +5,8 @@
 #include "process.h"
 #include "redis.h"
 #include "lockkit.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -67,9 +64,8 @@ static void expect_failure(const char *guard, const char *url, int64_t limit_ms,
 /* -- memcached ----------------------------------------------------------------------------------
  */
 
-static void memcached_that_is_away_is_named(void **state)
+TEST_THAT(memcached_that_is_away_is_named)
 {
-    (void)state;
     char url[URL_MAX], words[WORDS_MAX];
     snprintf(url, sizeof url, "127.0.0.1:%d", sandbox_free_port());
     snprintf(words, sizeof words, "%s: Connection refused", url);
@@ -78,9 +74,8 @@ static void memcached_that_is_away_is_named(void **state)
                    "/nowhere: No such file");
 }
 
-static void memcached_that_answers_badly_is_quoted(void **state)
+TEST_THAT(memcached_that_answers_badly_is_quoted)
 {
-    (void)state;
     static const struct {
         enum impostor_manner manner;
         lk_status status;
@@ -103,9 +98,8 @@ static void memcached_that_answers_badly_is_quoted(void **state)
 /* -- redlock ------------------------------------------------------------------------------------
  */
 
-static void redlock_s_missing_nodes_are_named_and_no_others(void **state)
+TEST_THAT(redlock_s_missing_nodes_are_named_and_no_others)
 {
-    (void)state;
     char url[URL_MAX], words[WORDS_MAX], message[LK_MESSAGE_MAX];
     int away[2] = {sandbox_free_port(), sandbox_free_port()};
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
@@ -128,9 +122,8 @@ static void redlock_s_missing_nodes_are_named_and_no_others(void **state)
     assert_int_not_equal(sandbox_signal(redis, SIGTERM), -1);
 }
 
-static void redlock_s_nodes_are_quoted_that_refuse(void **state)
+TEST_THAT(redlock_s_nodes_are_quoted_that_refuse)
 {
-    (void)state;
     char url[URL_MAX], words[WORDS_MAX];
     struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
     assert_non_null(redis);
@@ -161,9 +154,8 @@ static void tell_postgres(const char *sql)
     PQfinish(admin);
 }
 
-static void postgres_that_cannot_be_had_is_named(void **state)
+TEST_THAT(postgres_that_cannot_be_had_is_named)
 {
-    (void)state;
     for (const char *const *guard = in_postgres; *guard != NULL; guard++) {
         char url[URL_MAX], words[WORDS_MAX];
         int port = sandbox_free_port();
@@ -181,9 +173,8 @@ static void postgres_that_cannot_be_had_is_named(void **state)
 }
 
 /* The connection works; a statement is refused. */
-static void postgres_that_refuses_is_quoted(void **state)
+TEST_THAT(postgres_that_refuses_is_quoted)
 {
-    (void)state;
     char url[URL_MAX];
     snprintf(url, sizeof url, "postgres://owner@127.0.0.1:%d/postgres", postgres->port);
     lk_client *client = open_at("sql-unique", url, ANSWER_MS);
@@ -197,9 +188,8 @@ static void postgres_that_refuses_is_quoted(void **state)
     lk_close(client);
 }
 
-static void postgres_that_is_silent_is_named(void **state)
+TEST_THAT(postgres_that_is_silent_is_named)
 {
-    (void)state;
     char words[WORDS_MAX];
     snprintf(words, sizeof words, "127.0.0.1:%d: no answer in time", postgres->port);
     assert_int_equal(sandbox_signal(postgres, SIGSTOP), 0);
@@ -211,9 +201,8 @@ static void postgres_that_is_silent_is_named(void **state)
 /* -- SQLite -------------------------------------------------------------------------------------
  */
 
-static void sqlite_file_that_another_keeps_locked_is_named(void **state)
+TEST_THAT(sqlite_file_that_another_keeps_locked_is_named)
 {
-    (void)state;
     char path[SANDBOX_TEXT_MAX], url[SANDBOX_TEXT_MAX + 16], words[SANDBOX_TEXT_MAX + 32];
     sqlite3 *other;
     lk_hold hold;
@@ -251,17 +240,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memcached_that_is_away_is_named),
-        cmocka_unit_test(memcached_that_answers_badly_is_quoted),
-        cmocka_unit_test(redlock_s_missing_nodes_are_named_and_no_others),
-        cmocka_unit_test(redlock_s_nodes_are_quoted_that_refuse),
-        cmocka_unit_test(postgres_that_cannot_be_had_is_named),
-        cmocka_unit_test(postgres_that_refuses_is_quoted),
-        cmocka_unit_test(postgres_that_is_silent_is_named),
-        cmocka_unit_test(sqlite_file_that_another_keeps_locked_is_named),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP_FIXTURE(set_up, tear_down);

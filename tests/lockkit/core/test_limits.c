@@ -5,11 +5,8 @@
 #include "sandbox.h"
 #include "impostor.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,9 +42,10 @@ static lk_client *client_of(const char *guard, const char *format, int port)
     return client;
 }
 
-static void lease_beyond_all_time_is_not_over(void **state)
+GROUP_FIXTURE(open_server, close_server);
+
+TEST_THAT(lease_beyond_all_time_is_not_over)
 {
-    (void)state;
     static const int64_t leases_ms[] = {
         0, 1, INT64_MAX / 1000 - 1, INT64_MAX / 1000, INT64_MAX - 1, INT64_MAX};
     const lk_context context = {.env = lk_env_system()};
@@ -58,9 +56,8 @@ static void lease_beyond_all_time_is_not_over(void **state)
 }
 
 /* Any client may give a key such a lease. */
-static void lock_that_never_ends_is_waited_for(void **state)
+TEST_THAT(lock_that_never_ends_is_waited_for)
 {
-    (void)state;
     lk_client *client = client_of("redis-token", "redis://127.0.0.1:%d", redis->port);
     lk_hold hold;
     assert_int_equal(redis_do(redis, "SET k x PXAT 9223372036854775807"), 1);
@@ -69,9 +66,8 @@ static void lock_that_never_ends_is_waited_for(void **state)
     lk_close(client);
 }
 
-static void seconds_of_memcached_are_milliseconds_at_the_limit_too(void **state)
+TEST_THAT(seconds_of_memcached_are_milliseconds_at_the_limit_too)
 {
-    (void)state;
     static const struct {
         const char *answer;
         int64_t left_ms;
@@ -96,9 +92,8 @@ static void seconds_of_memcached_are_milliseconds_at_the_limit_too(void **state)
 }
 
 /* 2^32 plus a port number is no valid port. */
-static void sentinel_that_names_no_port_is_not_followed(void **state)
+TEST_THAT(sentinel_that_names_no_port_is_not_followed)
 {
-    (void)state;
     char answer[100], port_text[24], host[] = "127.0.0.1";
     lk_hold hold;
     const lk_request request = {.key = "p"};
@@ -113,9 +108,8 @@ static void sentinel_that_names_no_port_is_not_followed(void **state)
     impostor_close(impostor);
 }
 
-static void digits_are_read_up_to_their_most(void **state)
+TEST_THAT(digits_are_read_up_to_their_most)
 {
-    (void)state;
     static const struct {
         const char *text;
         int number, used;
@@ -129,16 +123,4 @@ static void digits_are_read_up_to_their_most(void **state)
         assert_int_equal(end == NULL ? 0 : end - rows[i].text, rows[i].used);
         assert_int_equal(number, rows[i].number);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lease_beyond_all_time_is_not_over),
-        cmocka_unit_test(lock_that_never_ends_is_waited_for),
-        cmocka_unit_test(seconds_of_memcached_are_milliseconds_at_the_limit_too),
-        cmocka_unit_test(sentinel_that_names_no_port_is_not_followed),
-        cmocka_unit_test(digits_are_read_up_to_their_most),
-    };
-    return cmocka_run_group_tests(tests, open_server, close_server);
 }

@@ -1,11 +1,8 @@
 /* Holds handed over within a client: lk_options.local_handovers. */
 #include "line_rig.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,9 +21,8 @@ enum {
 static const lk_options generous = {
     .local_handovers = 1000, .retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
 
-static void a_hold_is_handed_on_with_its_token_and_fence(void **state)
+TEST_THAT(a_hold_is_handed_on_with_its_token_and_fence)
 {
-    (void)state;
     line_open(generous);
     assert_int_equal(line_take(0), LK_OK);
     line_join(LINE_FAR_MS, 0);
@@ -40,9 +36,8 @@ static void a_hold_is_handed_on_with_its_token_and_fence(void **state)
 }
 
 /* Each grant by the server has a new fence, which marks the start of a run of hand-overs. */
-static void after_so_many_in_a_row_the_server_is_told(void **state)
+TEST_THAT(after_so_many_in_a_row_the_server_is_told)
 {
-    (void)state;
     enum { IN_A_ROW = 2 };
     line_open((lk_options){.local_handovers = IN_A_ROW, .retry_max_ms = 2});
     assert_int_equal(line_take(0), LK_OK);
@@ -61,9 +56,8 @@ static void after_so_many_in_a_row_the_server_is_told(void **state)
     assert_true(handovers > 0);
 }
 
-static void then_the_client_keeps_still_for_the_others(void **state)
+TEST_THAT(then_the_client_keeps_still_for_the_others)
 {
-    (void)state;
     enum { REST_MS = 1000 };
     line_open((lk_options){.local_handovers = 1, .retry_max_ms = REST_MS});
     assert_int_equal(line_take(0), LK_OK);
@@ -92,9 +86,8 @@ static void stop_before_try(void *ctx, const char *point, const char *key)
 }
 
 /* A waiter that is asking the server gets the server's answer instead. */
-static void who_is_asking_the_server_is_handed_nothing(void **state)
+TEST_THAT(who_is_asking_the_server_is_handed_nothing)
 {
-    (void)state;
     line_open(generous);
     line.client->env.point = stop_before_try;
     assert_int_equal(line_take(0), LK_OK);
@@ -113,9 +106,8 @@ static void who_is_asking_the_server_is_handed_nothing(void **state)
     lk_close(line.client);
 }
 
-static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state)
+TEST_THAT(no_hold_is_handed_on_with_less_than_half_the_lease_left)
 {
-    (void)state;
     line_open(generous);
     assert_int_equal(line_take(LEASE_MS), LK_OK);
     struct asker *first = line_join(LINE_FAR_MS, 3 * LEASE_MS);
@@ -157,9 +149,8 @@ static bool looks(void *arg)
 }
 
 /* It starts to spin before its predecessor releases, so no wake-up is needed then. */
-static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
+TEST_THAT(who_becomes_first_is_roused_to_look_out_if_that_pays)
 {
-    (void)state;
     static const int64_t times_us[] = {LK_SPIN_US_MAX, -1};
     for (int i = 0; i < 2; i++) {
         lk_options options = generous;
@@ -188,9 +179,8 @@ static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
 
 /* A waiter was told to sleep. Before it does, it is handed a hold of a thread that did not queue.
  */
-static void who_is_handed_a_hold_does_not_rest(void **state)
+TEST_THAT(who_is_handed_a_hold_does_not_rest)
 {
-    (void)state;
     enum { REST_MS = 20000 };
     line_open(
         (lk_options){.local_handovers = 1, .retry_max_ms = REST_MS, .spin_us = LK_SPIN_US_MAX});
@@ -251,9 +241,8 @@ static bool sleep_in_line(void *n)
     return local_queue_sleepers(line.client, LINE_KEY) == *(int64_t *)n;
 }
 
-static void an_inherited_hold_is_renewed_and_its_loss_is_told(void **state)
+TEST_THAT(an_inherited_hold_is_renewed_and_its_loss_is_told)
 {
-    (void)state;
     lk_options options = generous;
     options.lease_ms = SHORT_LEASE_MS;
     options.max_hold_ms = LINE_FAR_MS;
@@ -297,9 +286,8 @@ static void *count(void *arg)
     return NULL;
 }
 
-static void threads_that_hand_on_keep_each_other_out(void **state)
+TEST_THAT(threads_that_hand_on_keep_each_other_out)
 {
-    (void)state;
     pthread_t threads[THREADS];
     static int failures[THREADS];
     int64_t all = THREADS;
@@ -322,29 +310,11 @@ static void threads_that_hand_on_keep_each_other_out(void **state)
     lk_close(line.client);
 }
 
-static void options_out_of_range_are_refused(void **state)
+TEST_THAT(options_out_of_range_are_refused)
 {
-    (void)state;
     lk_client *client;
     const lk_options alone = {.local_handovers = 1};
     const lk_options negative = {.local_queue = true, .local_handovers = -1};
     assert_int_equal(lk_open("mutex", NULL, &alone, &client, NULL), LK_INVALID);
     assert_int_equal(lk_open("mutex", NULL, &negative, &client, NULL), LK_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hold_is_handed_on_with_its_token_and_fence),
-        cmocka_unit_test(after_so_many_in_a_row_the_server_is_told),
-        cmocka_unit_test(then_the_client_keeps_still_for_the_others),
-        cmocka_unit_test(who_is_asking_the_server_is_handed_nothing),
-        cmocka_unit_test(no_hold_is_handed_on_with_less_than_half_the_lease_left),
-        cmocka_unit_test(who_becomes_first_is_roused_to_look_out_if_that_pays),
-        cmocka_unit_test(who_is_handed_a_hold_does_not_rest),
-        cmocka_unit_test(an_inherited_hold_is_renewed_and_its_loss_is_told),
-        cmocka_unit_test(threads_that_hand_on_keep_each_other_out),
-        cmocka_unit_test(options_out_of_range_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The local queue of a client's waiters: lk_options.local_queue. */
 #include "line_rig.h"
 #include "process.h"
+#include "tests.h"
 #include "tries.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { TRIES = 10, QUICK_MS = 2 };
@@ -14,9 +10,8 @@ enum { TRIES = 10, QUICK_MS = 2 };
 static const lk_options patient = {.retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
 static const lk_options quick = {.retry_max_ms = QUICK_MS};
 
-static void only_the_first_in_line_asks_the_server(void **state)
+TEST_THAT(only_the_first_in_line_asks_the_server)
 {
-    (void)state;
     line_open(quick);
     line.client->env.point = tries_note;
     tries_begin(LINE_KEY);
@@ -31,9 +26,8 @@ static void only_the_first_in_line_asks_the_server(void **state)
     assert_int_equal(threads, 1);
 }
 
-static void the_line_is_served_in_order_of_arrival(void **state)
+TEST_THAT(the_line_is_served_in_order_of_arrival)
 {
-    (void)state;
     line_open(quick);
     assert_int_equal(line_take(0), LK_OK);
     for (int i = 0; i < LINE_MAX_WAITERS; i++)
@@ -45,9 +39,8 @@ static void the_line_is_served_in_order_of_arrival(void **state)
         assert_int_equal(line.waiters[i].hold.fence, ++fence);
 }
 
-static void a_release_wakes_the_first_out_of_its_back_off(void **state)
+TEST_THAT(a_release_wakes_the_first_out_of_its_back_off)
 {
-    (void)state;
     line_open(patient);
     assert_int_equal(line_take(0), LK_OK);
     struct asker *first = line_join(10 * LINE_FAR_MS, 0), *second = line_join(10 * LINE_FAR_MS, 0);
@@ -64,9 +57,8 @@ static void a_release_wakes_the_first_out_of_its_back_off(void **state)
 }
 
 /* The queue does not hide that a lost lock lets in a second holder. */
-static void a_lock_that_vanished_lets_the_next_in_beside_its_holder(void **state)
+TEST_THAT(a_lock_that_vanished_lets_the_next_in_beside_its_holder)
 {
-    (void)state;
     line_open(quick);
     assert_int_equal(line_take(0), LK_OK);
     struct asker *first = line_join(LINE_FAR_MS, 0), *second = line_join(LINE_FAR_MS, 0);
@@ -86,9 +78,8 @@ static void a_lock_that_vanished_lets_the_next_in_beside_its_holder(void **state
 /* -- leaving ------------------------------------------------------------------------------------
  */
 
-static void a_waiter_leaves_the_line_at_its_deadline_after_one_try(void **state)
+TEST_THAT(a_waiter_leaves_the_line_at_its_deadline_after_one_try)
 {
-    (void)state;
     enum { WAIT_MS = 2000 };
     line_open(patient);
     assert_int_equal(line_take(0), LK_OK);
@@ -112,9 +103,8 @@ static bool asked_thrice(void *arg)
     return line_stats().attempts >= 3;
 }
 
-static void a_first_that_gives_up_makes_the_next_one_ask(void **state)
+TEST_THAT(a_first_that_gives_up_makes_the_next_one_ask)
 {
-    (void)state;
     line_open(patient);
     fake_take(&line.fake, LINE_KEY, "another process", 0);
     struct asker *first = line_join(2000, 0), *second = line_join(10 * LINE_FAR_MS, 0);
@@ -145,9 +135,8 @@ static bool was_refused(void *arg)
 }
 
 /* A waiter does not wait for the timeouts of the waiters before it. */
-static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
+TEST_THAT(a_server_that_is_away_is_told_to_the_whole_line)
 {
-    (void)state;
     /* The first polls soon; the others would not poll for minutes. */
     line_open((lk_options){.retry_min_ms = 1, .retry_max_ms = LINE_FAR_MS, .spin_us = -1});
     line.fake.fault = away;
@@ -170,9 +159,8 @@ static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
  */
 
 /* A single try, and an owner that may hold the key already, must not queue behind others. */
-static void no_wait_and_an_owner_pass_the_line(void **state)
+TEST_THAT(no_wait_and_an_owner_pass_the_line)
 {
-    (void)state;
     lk_hold hold;
     line_open(patient);
     fake_take(&line.fake, LINE_KEY, "another process", 0);
@@ -201,27 +189,10 @@ static bool has_line(uint32_t caps)
     return has;
 }
 
-static void a_guard_that_is_fair_or_knows_no_owner_has_no_line(void **state)
+TEST_THAT(a_guard_that_is_fair_or_knows_no_owner_has_no_line)
 {
-    (void)state;
     uint32_t caps = fake_provider.info.caps;
     assert_true(has_line(caps));
     assert_false(has_line(caps | LK_CAP_FAIR));
     assert_false(has_line(caps & ~(uint32_t)LK_CAP_OWNER));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_first_in_line_asks_the_server),
-        cmocka_unit_test(the_line_is_served_in_order_of_arrival),
-        cmocka_unit_test(a_release_wakes_the_first_out_of_its_back_off),
-        cmocka_unit_test(a_lock_that_vanished_lets_the_next_in_beside_its_holder),
-        cmocka_unit_test(a_waiter_leaves_the_line_at_its_deadline_after_one_try),
-        cmocka_unit_test(a_first_that_gives_up_makes_the_next_one_ask),
-        cmocka_unit_test(a_server_that_is_away_is_told_to_the_whole_line),
-        cmocka_unit_test(no_wait_and_an_owner_pass_the_line),
-        cmocka_unit_test(a_guard_that_is_fair_or_knows_no_owner_has_no_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* A login in the environment: its forms, and that a wrong one is told without its password. */
 #include "login.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME "LOCKKIT_TEST_AUTH"
 
-static void user_and_password_are_told_apart(void **state)
+TEST_THAT(user_and_password_are_told_apart)
 {
-    (void)state;
     static const struct {
         const char *text, *user, *password;
     } rows[] = {{"secret", "", "secret"},
@@ -29,18 +25,16 @@ static void user_and_password_are_told_apart(void **state)
     }
 }
 
-static void without_the_variable_there_is_no_login(void **state)
+TEST_THAT(without_the_variable_there_is_no_login)
 {
-    (void)state;
     lk_login login;
     unsetenv(NAME);
     assert_null(lk_login_read(NAME, &login));
     assert_string_equal(login.password, "");
 }
 
-static void wrong_forms_are_told_and_give_no_login(void **state)
+TEST_THAT(wrong_forms_are_told_and_give_no_login)
 {
-    (void)state;
     char longest[LK_LOGIN_MAX + 1], too_long[LK_LOGIN_MAX + 2];
     memset(longest, 'p', LK_LOGIN_MAX);
     longest[LK_LOGIN_MAX] = '\0';
@@ -60,14 +54,4 @@ static void wrong_forms_are_told_and_give_no_login(void **state)
     assert_int_equal(setenv(NAME, longest, 1), 0);
     assert_null(lk_login_read(NAME, &login));
     assert_string_equal(login.password, longest);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(user_and_password_are_told_apart),
-        cmocka_unit_test(without_the_variable_there_is_no_login),
-        cmocka_unit_test(wrong_forms_are_told_and_give_no_login),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* lk_acquire_many(): one order of keys for all callers; all locks or none. */
 #include "lk_fake.h"
 #include "providers.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -34,9 +32,8 @@ static void open_noting(struct fake *fake, lk_client **ret)
     *ret = fake_open(fake, &fake_provider, NULL);
 }
 
-static void keys_are_taken_in_ascending_order_and_holds_stay_with_their_requests(void **state)
+TEST_THAT(keys_are_taken_in_ascending_order_and_holds_stay_with_their_requests)
 {
-    (void)state;
     struct fake fake;
     lk_client *client;
     lk_hold holds[4];
@@ -52,9 +49,8 @@ static void keys_are_taken_in_ascending_order_and_holds_stay_with_their_requests
     lk_close(client);
 }
 
-static void one_refusal_frees_all_in_reverse_order(void **state)
+TEST_THAT(one_refusal_frees_all_in_reverse_order)
 {
-    (void)state;
     struct fake fake;
     lk_client *client;
     lk_hold holds[4];
@@ -73,9 +69,8 @@ static void one_refusal_frees_all_in_reverse_order(void **state)
     lk_close(client);
 }
 
-static void the_first_wait_bounds_the_whole_call(void **state)
+TEST_THAT(the_first_wait_bounds_the_whole_call)
 {
-    (void)state;
     struct fake fake;
     lk_client *client;
     lk_hold holds[3];
@@ -91,9 +86,8 @@ static void the_first_wait_bounds_the_whole_call(void **state)
     lk_close(client);
 }
 
-static void a_lease_that_ended_while_waiting_for_the_rest_fails_the_whole(void **state)
+TEST_THAT(a_lease_that_ended_while_waiting_for_the_rest_fails_the_whole)
 {
-    (void)state;
     struct fake fake;
     lk_client *client;
     lk_hold holds[2];
@@ -106,9 +100,8 @@ static void a_lease_that_ended_while_waiting_for_the_rest_fails_the_whole(void *
     lk_close(client);
 }
 
-static void bad_sets_are_refused_before_anything_is_sent(void **state)
+TEST_THAT(bad_sets_are_refused_before_anything_is_sent)
 {
-    (void)state;
     struct fake fake;
     lk_client *client;
     lk_hold holds[LK_MANY_MAX + 1];
@@ -127,9 +120,8 @@ static void bad_sets_are_refused_before_anything_is_sent(void **state)
     lk_close(client);
 }
 
-static void each_request_may_name_its_own_client(void **state)
+TEST_THAT(each_request_may_name_its_own_client)
 {
-    (void)state;
     struct fake fakes[2];
     lk_client *clients[2];
     lk_hold holds[2];
@@ -176,9 +168,8 @@ static void *cross(void *arg)
     return NULL;
 }
 
-static void opposite_orders_cannot_deadlock(void **state)
+TEST_THAT(opposite_orders_cannot_deadlock)
 {
-    (void)state;
     lk_client *client;
     struct crossing crossings[4];
     pthread_t threads[4];
@@ -192,18 +183,4 @@ static void opposite_orders_cannot_deadlock(void **state)
         assert_int_equal(crossings[i].failures, 0);
     }
     lk_close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_taken_in_ascending_order_and_holds_stay_with_their_requests),
-        cmocka_unit_test(one_refusal_frees_all_in_reverse_order),
-        cmocka_unit_test(the_first_wait_bounds_the_whole_call),
-        cmocka_unit_test(a_lease_that_ended_while_waiting_for_the_rest_fails_the_whole),
-        cmocka_unit_test(bad_sets_are_refused_before_anything_is_sent),
-        cmocka_unit_test(each_request_may_name_its_own_client),
-        cmocka_unit_test(opposite_orders_cannot_deadlock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* The in-process provider: exclusive, served in order of arrival, bounded waits. */
 #include "lk_fake.h"
 #include "providers.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +18,8 @@ static lk_client *open_mutex(const lk_env *env)
     return client;
 }
 
-static void a_second_taker_is_refused_until_release(void **state)
+TEST_THAT(a_second_taker_is_refused_until_release)
 {
-    (void)state;
     lk_client *client = open_mutex(NULL);
     lk_hold a, b, other;
     lk_request request = {.key = "k"}, elsewhere = {.key = "l"};
@@ -38,9 +35,8 @@ static void a_second_taker_is_refused_until_release(void **state)
     lk_close(client);
 }
 
-static void what_stood_in_a_hold_before_is_gone(void **state)
+TEST_THAT(what_stood_in_a_hold_before_is_gone)
 {
-    (void)state;
     lk_client *client = open_mutex(NULL);
     lk_hold hold;
     memset(&hold, 0xff, sizeof hold);
@@ -52,9 +48,8 @@ static void what_stood_in_a_hold_before_is_gone(void **state)
     lk_close(client);
 }
 
-static void the_same_owner_waits_for_itself_until_wait_ms(void **state)
+TEST_THAT(the_same_owner_waits_for_itself_until_wait_ms)
 {
-    (void)state;
     lk_client *client = open_mutex(NULL);
     lk_hold a, b;
     lk_request request = {.key = "k", .owner = "me", .wait_ms = 20};
@@ -69,9 +64,8 @@ static void the_same_owner_waits_for_itself_until_wait_ms(void **state)
     lk_close(client);
 }
 
-static void two_clients_do_not_exclude_each_other(void **state)
+TEST_THAT(two_clients_do_not_exclude_each_other)
 {
-    (void)state;
     lk_client *one = open_mutex(NULL), *other = open_mutex(NULL);
     lk_hold a, b;
     lk_request request = {.key = "k"};
@@ -118,9 +112,8 @@ static void *wait_for_it(void *arg)
     return NULL;
 }
 
-static void waiters_are_served_in_order_and_those_who_gave_up_are_skipped(void **state)
+TEST_THAT(waiters_are_served_in_order_and_those_who_gave_up_are_skipped)
 {
-    (void)state;
     lk_env env = *lk_env_system();
     env.point = count_waiting;
     lk_client *client = open_mutex(&env);
@@ -174,9 +167,8 @@ static void *come_late(void *arg)
     return NULL;
 }
 
-static void keys_that_share_a_bucket_stay_apart(void **state)
+TEST_THAT(keys_that_share_a_bucket_stay_apart)
 {
-    (void)state;
     static lk_hold holds[KEYS_MANY];
     struct latecomer latecomers[WAITERS];
     lk_env env = *lk_env_system();
@@ -250,9 +242,8 @@ static void *add(void *arg)
     return NULL;
 }
 
-static void no_update_is_lost_among_threads(void **state)
+TEST_THAT(no_update_is_lost_among_threads)
 {
-    (void)state;
     struct counter counter = {.client = open_mutex(NULL)};
     struct adder adders[THREADS];
     int64_t sums[2] = {0, 0};
@@ -269,18 +260,4 @@ static void no_update_is_lost_among_threads(void **state)
     assert_int_equal(counter.values[0], sums[0]);
     assert_int_equal(counter.values[1], sums[1]);
     lk_close(counter.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_taker_is_refused_until_release),
-        cmocka_unit_test(what_stood_in_a_hold_before_is_gone),
-        cmocka_unit_test(the_same_owner_waits_for_itself_until_wait_ms),
-        cmocka_unit_test(two_clients_do_not_exclude_each_other),
-        cmocka_unit_test(waiters_are_served_in_order_and_those_who_gave_up_are_skipped),
-        cmocka_unit_test(keys_that_share_a_bucket_stay_apart),
-        cmocka_unit_test(no_update_is_lost_among_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

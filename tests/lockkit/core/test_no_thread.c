@@ -1,11 +1,8 @@
 /* The system gives no thread: a watched lock is refused, and an unfinished release is left to its
  * lease. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -38,9 +35,8 @@ static lk_client *open_client(lk_options options)
     return client;
 }
 
-static void lock_that_nobody_could_renew_is_refused_before_it_is_asked_for(void **state)
+TEST_THAT(lock_that_nobody_could_renew_is_refused_before_it_is_asked_for)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = open_client((lk_options){0});
     none_left = true;
@@ -75,9 +71,8 @@ static void note(void *arg, const char *key, lk_pending what, int64_t ms)
     told[strlen(told)] = (char)('0' + (int)what);
 }
 
-static void release_that_nobody_could_repeat_is_told_to_be_left(void **state)
+TEST_THAT(release_that_nobody_could_repeat_is_told_to_be_left)
 {
-    (void)state;
     static const char expected[] = {'0' + LK_PENDING_STARTED, '0' + LK_PENDING_GIVEN_UP, '\0'};
     lk_hold hold;
     lk_client *client = open_client((lk_options){.watchdog_off = true, .on_pending = note});
@@ -92,9 +87,8 @@ static void release_that_nobody_could_repeat_is_told_to_be_left(void **state)
 }
 
 /* The bound of the queue of unfinished releases. */
-static void one_release_too_many_is_left_and_the_rest_are_repeated(void **state)
+TEST_THAT(one_release_too_many_is_left_and_the_rest_are_repeated)
 {
-    (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, &(lk_options){.watchdog_off = true});
     f.fake.fault = releases_away;
@@ -113,14 +107,4 @@ static void one_release_too_many_is_left_and_the_rest_are_repeated(void **state)
     lk_client_stats(f.client, &stats);
     assert_int_equal(stats.pending_done, JANITOR_PENDING_MAX);
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lock_that_nobody_could_renew_is_refused_before_it_is_asked_for),
-        cmocka_unit_test(release_that_nobody_could_repeat_is_told_to_be_left),
-        cmocka_unit_test(one_release_too_many_is_left_and_the_rest_are_repeated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* The named points of a lock's life: which are passed, and in what order. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,9 +31,8 @@ static void expect(const char *points)
     passed[0] = '\0';
 }
 
-static void lock_is_tried_acquired_renewed_and_released(void **state)
+TEST_THAT(lock_is_tried_acquired_renewed_and_released)
 {
-    (void)state;
     struct fake_fixture f;
     open_noted(&f, NULL);
     assert_int_equal(lk_try_acquire(f.client, KEY, &f.hold), LK_OK);
@@ -49,9 +45,8 @@ static void lock_is_tried_acquired_renewed_and_released(void **state)
     lk_close(f.client);
 }
 
-static void refused_lock_is_waited_for(void **state)
+TEST_THAT(refused_lock_is_waited_for)
 {
-    (void)state;
     struct fake_fixture f;
     open_noted(&f, &(lk_options){.retry_min_ms = 60, .retry_max_ms = 60});
     fake_take(&f.fake, KEY, "other", 0);
@@ -68,9 +63,8 @@ static enum fake_fault answer_lost(struct fake *fake, enum fake_call call, uint6
     return n == 0 ? FAKE_REPLY_LOST : FAKE_NONE;
 }
 
-static void unknown_attempt_is_cleaned_up(void **state)
+TEST_THAT(unknown_attempt_is_cleaned_up)
 {
-    (void)state;
     struct fake_fixture f;
     open_noted(&f, NULL);
     f.fake.fault = answer_lost;
@@ -79,9 +73,8 @@ static void unknown_attempt_is_cleaned_up(void **state)
     lk_close(f.client);
 }
 
-static void loss_is_told_by_watchdog_and_by_extension(void **state)
+TEST_THAT(loss_is_told_by_watchdog_and_by_extension)
 {
-    (void)state;
     struct fake_fixture f;
     open_noted(&f, NULL);
     assert_int_equal(lk_try_acquire(f.client, KEY, &f.hold), LK_OK);
@@ -107,9 +100,8 @@ static enum fake_fault release_away(struct fake *fake, enum fake_call call, uint
     return call == FAKE_RELEASE && fake->calls[FAKE_RELEASE] <= 2 ? FAKE_AWAY : FAKE_NONE;
 }
 
-static void unfinished_release_is_repeated_as_a_clean_up(void **state)
+TEST_THAT(unfinished_release_is_repeated_as_a_clean_up)
 {
-    (void)state;
     struct fake_fixture f;
     open_noted(&f, &(lk_options){.watchdog_off = true});
     f.fake.fault = release_away;
@@ -121,16 +113,4 @@ static void unfinished_release_is_repeated_as_a_clean_up(void **state)
     assert_true(janitor_step(f.client) == INT64_MAX);
     expect(LK_POINT_CLEANUP " ");
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lock_is_tried_acquired_renewed_and_released),
-        cmocka_unit_test(refused_lock_is_waited_for),
-        cmocka_unit_test(unknown_attempt_is_cleaned_up),
-        cmocka_unit_test(loss_is_told_by_watchdog_and_by_extension),
-        cmocka_unit_test(unfinished_release_is_repeated_as_a_clean_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

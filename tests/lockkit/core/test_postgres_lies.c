@@ -3,14 +3,11 @@
 #include "sandbox.h"
 #include "lockkit.h"
 #include "pg_liar.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 enum { MESSAGES_MAX = 100, TIMEOUT_MS = 300, LEASE_MS = 200, FREE_MS = 10000 };
 
@@ -82,30 +79,19 @@ static void each_call_ends(const char *guard)
     pg_liar_close(liar);
 }
 
-static void a_lock_row_survives_whatever_the_server_says(void **state)
+GROUP_FIXTURE(set_up, tear_down);
+
+TEST_THAT(a_lock_row_survives_whatever_the_server_says)
 {
-    (void)state;
     each_call_ends("sql-unique");
 }
 
-static void an_advisory_lock_survives_whatever_the_server_says(void **state)
+TEST_THAT(an_advisory_lock_survives_whatever_the_server_says)
 {
-    (void)state;
     each_call_ends("pg-advisory");
 }
 
-static void an_advisory_transaction_survives_whatever_the_server_says(void **state)
+TEST_THAT(an_advisory_transaction_survives_whatever_the_server_says)
 {
-    (void)state;
     each_call_ends("pg-advisory-xact");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_row_survives_whatever_the_server_says),
-        cmocka_unit_test(an_advisory_lock_survives_whatever_the_server_says),
-        cmocka_unit_test(an_advisory_transaction_survives_whatever_the_server_says),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,10 +1,7 @@
 /* A provider that offers less than others: what the core refuses, and what it does in its place. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +16,8 @@ static int never(void *arg, const lk_lock_info *info)
     return 0;
 }
 
-static void what_a_provider_cannot_do_is_unsupported_and_sends_nothing(void **state)
+TEST_THAT(what_a_provider_cannot_do_is_unsupported_and_sends_nothing)
 {
-    (void)state;
     struct fake_fixture f;
     lk_lock_info info;
     bool told = false;
@@ -40,9 +36,8 @@ static void what_a_provider_cannot_do_is_unsupported_and_sends_nothing(void **st
     lk_close(f.client);
 }
 
-static void nobody_asks_without_a_client_or_a_key(void **state)
+TEST_THAT(nobody_asks_without_a_client_or_a_key)
 {
-    (void)state;
     struct fake_fixture f;
     lk_lock_info info;
     lk_status status = LK_OK;
@@ -98,9 +93,8 @@ static int note(void *arg, const lk_lock_info *info)
 }
 
 /* The server may still have it for us. */
-static void lapsed_hold_is_asked_about_and_a_released_one_is_not(void **state)
+TEST_THAT(lapsed_hold_is_asked_about_and_a_released_one_is_not)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider confirming = fake_provider;
     confirming.confirm = confirm;
@@ -119,9 +113,8 @@ static void lapsed_hold_is_asked_about_and_a_released_one_is_not(void **state)
     lk_close(f.client);
 }
 
-static void strange_bytes_of_a_list_are_not_shown(void **state)
+TEST_THAT(strange_bytes_of_a_list_are_not_shown)
 {
-    (void)state;
     struct fake_fixture f;
     struct shown shown = {0};
     lk_provider listing = fake_provider;
@@ -143,9 +136,8 @@ static enum fake_fault releases_lost(struct fake *fake, enum fake_call call, uin
 }
 
 /* The fake names no replica, so each grant has too few. */
-static void grant_on_too_few_replicas_is_undone_or_of_unknown_outcome(void **state)
+TEST_THAT(grant_on_too_few_replicas_is_undone_or_of_unknown_outcome)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider replicating = fake_provider;
     replicating.replicates = true;
@@ -160,9 +152,8 @@ static void grant_on_too_few_replicas_is_undone_or_of_unknown_outcome(void **sta
     lk_close(f.client);
 }
 
-static void grants_of_a_batch_are_undone_one_by_one(void **state)
+TEST_THAT(grants_of_a_batch_are_undone_one_by_one)
 {
-    (void)state;
     struct fake_fixture f;
     lk_hold other, *holds[] = {&f.hold, &other};
     const lk_request requests[] = {{.key = KEY}, {.key = "lock:item:2"}};
@@ -181,9 +172,8 @@ static void grants_of_a_batch_are_undone_one_by_one(void **state)
 }
 
 /* Nothing outside the process has it, so nothing is owed. */
-static void failed_release_within_the_process_is_not_repeated(void **state)
+TEST_THAT(failed_release_within_the_process_is_not_repeated)
 {
-    (void)state;
     struct fake_fixture f;
     lk_stats stats;
     lk_provider local = fake_provider;
@@ -201,9 +191,8 @@ static void failed_release_within_the_process_is_not_repeated(void **state)
 /* -- the queue within the process
  * ------------------------------------------------------------------- */
 
-static void only_a_whole_exclusive_lock_of_no_named_owner_is_handed_on(void **state)
+TEST_THAT(only_a_whole_exclusive_lock_of_no_named_owner_is_handed_on)
 {
-    (void)state;
     struct fake_fixture f;
     lk_provider provider = fake_provider;
     provider.info.caps |= LK_CAP_SHARED | LK_CAP_PERMITS;
@@ -224,19 +213,4 @@ static void only_a_whole_exclusive_lock_of_no_named_owner_is_handed_on(void **st
         assert_int_equal(lk_release(&f.hold), LK_OK);
     }
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_provider_cannot_do_is_unsupported_and_sends_nothing),
-        cmocka_unit_test(nobody_asks_without_a_client_or_a_key),
-        cmocka_unit_test(lapsed_hold_is_asked_about_and_a_released_one_is_not),
-        cmocka_unit_test(strange_bytes_of_a_list_are_not_shown),
-        cmocka_unit_test(grant_on_too_few_replicas_is_undone_or_of_unknown_outcome),
-        cmocka_unit_test(grants_of_a_batch_are_undone_one_by_one),
-        cmocka_unit_test(failed_release_within_the_process_is_not_repeated),
-        cmocka_unit_test(only_a_whole_exclusive_lock_of_no_named_owner_is_handed_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

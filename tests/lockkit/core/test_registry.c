@@ -1,17 +1,13 @@
 /* The list of guards, and opening a guard by name. */
 #include "providers.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void an_unknown_guard_is_refused_with_the_known_names(void **state)
+TEST_THAT(an_unknown_guard_is_refused_with_the_known_names)
 {
-    (void)state;
     const char *const unknown[] = {"redis-tokens", "", NULL};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         lk_client *client = NULL;
@@ -26,9 +22,8 @@ static void an_unknown_guard_is_refused_with_the_known_names(void **state)
     assert_int_equal(lk_open("no-such-guard", NULL, NULL, &client, NULL), LK_INVALID);
 }
 
-static void each_guard_is_found_by_its_name_and_tells_what_it_is(void **state)
+TEST_THAT(each_guard_is_found_by_its_name_and_tells_what_it_is)
 {
-    (void)state;
     static const char *const names[] = {"mutex",           "redis-setnx",     "redis-setnx-expire",
                                         "redis-set",       "redis-getset",    "redis-token",
                                         "redis-reentrant", "redis-fair",      "redis-readwrite",
@@ -46,9 +41,8 @@ static void each_guard_is_found_by_its_name_and_tells_what_it_is(void **state)
 }
 
 /* The core relies on these rules. */
-static void claims_and_functions_agree(void **state)
+TEST_THAT(claims_and_functions_agree)
 {
-    (void)state;
     for (size_t i = 0; lk_providers[i]; i++) {
         const lk_provider *provider = lk_providers[i];
         assert_ptr_equal(lk_provider_builtin(provider->info.name), provider);
@@ -73,9 +67,8 @@ static void claims_and_functions_agree(void **state)
     assert_null(lk_provider_builtin(NULL));
 }
 
-static void each_capability_has_its_own_bit_and_name(void **state)
+TEST_THAT(each_capability_has_its_own_bit_and_name)
 {
-    (void)state;
     const lk_cap_info *caps = lk_cap_list();
     uint32_t seen = 0;
     for (size_t i = 0; i < LK_CAP_COUNT; i++) {
@@ -87,9 +80,8 @@ static void each_capability_has_its_own_bit_and_name(void **state)
     assert_int_equal(caps[LK_CAP_INDEX_FENCE].bit, LK_CAP_FENCE);
 }
 
-static void every_outcome_and_cause_has_a_text(void **state)
+TEST_THAT(every_outcome_and_cause_has_a_text)
 {
-    (void)state;
     for (lk_status status = LK_OK; status <= LK_NO_MEMORY; status++)
         assert_true(strlen(lk_status_text(status)) > 1);
     for (lk_loss loss = LK_LOSS_EXPIRED; loss <= LK_LOSS_MAX_HOLD; loss++)
@@ -100,9 +92,8 @@ static void every_outcome_and_cause_has_a_text(void **state)
 }
 
 /* Tokens are made of these numbers, so parent and child must not draw the same ones. */
-static void a_forked_child_draws_other_random_numbers_than_its_parent(void **state)
+TEST_THAT(a_forked_child_draws_other_random_numbers_than_its_parent)
 {
-    (void)state;
     const lk_env *env = lk_env_system();
     int ends[2];
     uint64_t of_child, of_parent;
@@ -122,17 +113,4 @@ static void a_forked_child_draws_other_random_numbers_than_its_parent(void **sta
     assert_int_equal(waitpid(child, NULL, 0), child);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unknown_guard_is_refused_with_the_known_names),
-        cmocka_unit_test(each_guard_is_found_by_its_name_and_tells_what_it_is),
-        cmocka_unit_test(claims_and_functions_agree),
-        cmocka_unit_test(each_capability_has_its_own_bit_and_name),
-        cmocka_unit_test(every_outcome_and_cause_has_a_text),
-        cmocka_unit_test(a_forked_child_draws_other_random_numbers_than_its_parent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
 #include "redis_waiters.h"
 #include "lock_world.h"
 #include "scarce.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

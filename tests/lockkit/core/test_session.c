@@ -2,10 +2,8 @@
  * the session alive. */
 #include "lk_fake.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,9 +58,8 @@ static void run_to_ms(struct fixture *f, int64_t ms)
     f->fake.now_us = end_us;
 }
 
-static void an_ended_session_is_lost_at_once_and_told_once(void **state)
+TEST_THAT(an_ended_session_is_lost_at_once_and_told_once)
 {
-    (void)state;
     struct fixture f;
     int64_t left_ms;
     open_fixture(&f, &fake_session_provider, NULL);
@@ -85,9 +82,8 @@ static void an_ended_session_is_lost_at_once_and_told_once(void **state)
     lk_close(f.client);
 }
 
-static void a_session_that_ends_after_release_tells_nobody(void **state)
+TEST_THAT(a_session_that_ends_after_release_tells_nobody)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
@@ -106,9 +102,8 @@ static void end_session_while_asleep(struct fake *fake, int64_t us)
 }
 
 /* The session ends after the server's grant, before the answer arrives. */
-static void a_grant_on_a_session_that_has_ended_was_never_had(void **state)
+TEST_THAT(a_grant_on_a_session_that_has_ended_was_never_had)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     f.fake.latency_us = 100;
@@ -124,27 +119,8 @@ static void a_grant_on_a_session_that_has_ended_was_never_had(void **state)
     lk_close(f.client);
 }
 
-/* An explicit lease does not end a session, nor does watchdog_off. */
-static void signs_of_life_keep_a_hold_whatever_the_options_say(void **state)
+TEST_THAT(all_holds_of_a_session_are_told_however_often_it_is_said_to_have_ended)
 {
-    (void)state;
-    struct fixture f;
-    open_fixture(&f, &fake_session_provider,
-                 &(lk_options){.watchdog_off = true, .max_hold_ms = SESSION_MS});
-    assert_int_equal(acquire(&f, 10), LK_OK);
-    for (int64_t ms = 1; ms <= 5 * SESSION_MS; ms++) {
-        run_to_ms(&f, ms);
-        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
-    }
-    assert_int_equal(f.fake.calls[FAKE_RENEW], 15);
-    assert_int_equal(lk_release(&f.hold), LK_OK);
-    assert_int_equal(f.n_lost, 0);
-    lk_close(f.client);
-}
-
-static void all_holds_of_a_session_are_told_however_often_it_is_said_to_have_ended(void **state)
-{
-    (void)state;
     struct fixture f;
     lk_hold holds[THREADS];
     open_fixture(&f, &fake_session_provider, NULL);
@@ -163,6 +139,23 @@ static void all_holds_of_a_session_are_told_however_often_it_is_said_to_have_end
     lk_close(f.client);
 }
 
+/* An explicit lease does not end a session, nor does watchdog_off. */
+TEST_THAT(signs_of_life_keep_a_hold_whatever_the_options_say)
+{
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider,
+                 &(lk_options){.watchdog_off = true, .max_hold_ms = SESSION_MS});
+    assert_int_equal(acquire(&f, 10), LK_OK);
+    for (int64_t ms = 1; ms <= 5 * SESSION_MS; ms++) {
+        run_to_ms(&f, ms);
+        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    }
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 15);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    assert_int_equal(f.n_lost, 0);
+    lk_close(f.client);
+}
+
 static enum fake_fault no_renewals(struct fake *fake, enum fake_call call, uint64_t n)
 {
     (void)fake;
@@ -170,9 +163,8 @@ static enum fake_fault no_renewals(struct fake *fake, enum fake_call call, uint6
     return call == FAKE_RENEW ? FAKE_AWAY : FAKE_NONE;
 }
 
-static void a_session_without_signs_of_life_is_lost_after_its_timeout(void **state)
+TEST_THAT(a_session_without_signs_of_life_is_lost_after_its_timeout)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
@@ -186,9 +178,8 @@ static void a_session_without_signs_of_life_is_lost_after_its_timeout(void **sta
     lk_close(f.client);
 }
 
-static void a_lock_deleted_under_a_living_session_is_told_as_deleted(void **state)
+TEST_THAT(a_lock_deleted_under_a_living_session_is_told_as_deleted)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
@@ -207,9 +198,8 @@ static void end_session_and_free(struct fake *fake, int64_t us)
 }
 
 /* The server answers that the lock does not exist, because its session has ended. */
-static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **state)
+TEST_THAT(a_session_that_ends_while_it_is_asked_for_is_told_as_ended)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
@@ -224,9 +214,8 @@ static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **st
 }
 
 /* A provider that notices its session's end but has neither timeout nor signs of life. */
-static void a_session_without_timeout_is_watched_for_its_end_alone(void **state)
+TEST_THAT(a_session_without_timeout_is_watched_for_its_end_alone)
 {
-    (void)state;
     struct fixture f;
     lk_hold unwatched;
     int64_t left_ms;
@@ -307,9 +296,8 @@ static void *end_sessions(void *arg)
     return NULL;
 }
 
-static void each_loss_is_told_once_and_never_after_release(void **state)
+TEST_THAT(each_loss_is_told_once_and_never_after_release)
 {
-    (void)state;
     static struct fixture f;
     struct racer racers[THREADS] = {{0}};
     pthread_t ender;
@@ -336,21 +324,4 @@ static void each_loss_is_told_once_and_never_after_release(void **state)
         assert_true(racers[i].rounds > 1);
     assert_true(stats.lost > THREADS);
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ended_session_is_lost_at_once_and_told_once),
-        cmocka_unit_test(a_session_that_ends_after_release_tells_nobody),
-        cmocka_unit_test(a_grant_on_a_session_that_has_ended_was_never_had),
-        cmocka_unit_test(all_holds_of_a_session_are_told_however_often_it_is_said_to_have_ended),
-        cmocka_unit_test(signs_of_life_keep_a_hold_whatever_the_options_say),
-        cmocka_unit_test(a_session_without_signs_of_life_is_lost_after_its_timeout),
-        cmocka_unit_test(a_lock_deleted_under_a_living_session_is_told_as_deleted),
-        cmocka_unit_test(a_session_that_ends_while_it_is_asked_for_is_told_as_ended),
-        cmocka_unit_test(a_session_without_timeout_is_watched_for_its_end_alone),
-        cmocka_unit_test(each_loss_is_told_once_and_never_after_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

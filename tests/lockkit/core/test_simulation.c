@@ -2,10 +2,8 @@
  * replays it. */
 #include "lk_fake.h"
 #include "lock_simulation.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +11,8 @@
 
 enum { SEEDS = 1000, SEEDS_FULL = 20000 };
 
-static void no_seed_breaks_an_invariant(void **state)
+TEST_THAT(no_seed_breaks_an_invariant)
 {
-    (void)state;
     const char *one = getenv("TEST_SEED");
     uint64_t seed = one ? strtoull(one, NULL, 10) : 0;
     uint64_t end = one ? seed + 1 : getenv("TEST_FULL") ? SEEDS_FULL : SEEDS;
@@ -39,9 +36,8 @@ static void no_seed_breaks_an_invariant(void **state)
     }
 }
 
-static void a_seed_replays_exactly(void **state)
+TEST_THAT(a_seed_replays_exactly)
 {
-    (void)state;
     lk_stats sum = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
         uint64_t trace = simulate(seed, &fake_provider, &sum);
@@ -97,9 +93,8 @@ static lk_status release_once(void *self, lk_hold *hold)
     return LK_OK;
 }
 
-static void planted_faults_are_found(void **state)
+TEST_THAT(planted_faults_are_found)
 {
-    (void)state;
     lk_provider planted = fake_provider;
     planted.release = release_anyone;
     assert_true(first_broken_seed(&planted) < SEEDS);
@@ -122,12 +117,4 @@ static int free_stacks(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_seed_breaks_an_invariant),
-        cmocka_unit_test(a_seed_replays_exactly),
-        cmocka_unit_test(planted_faults_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, free_stacks);
-}
+GROUP_FIXTURE(NULL, free_stacks);

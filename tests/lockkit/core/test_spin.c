@@ -1,11 +1,8 @@
 /* Spinning: how long it lasts, and when it is given up. */
 #include "redis_mux_combine.h"
 #include "lock_world.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -60,9 +57,10 @@ static void give_up(lk_spin *spin)
     assert_int_equal(IN_VAIN, atomic_load(&spin->in_vain));
 }
 
-static void without_time_nobody_spins(void **state)
+GROUP_FIXTURE(world_open, world_close);
+
+TEST_THAT(without_time_nobody_spins)
 {
-    (void)state;
     for (int64_t most_us = -1; most_us <= 0; most_us++) {
         lk_spin spin = {.most_us = most_us};
         assert_false(lk_spin_pays(&spin));
@@ -71,9 +69,8 @@ static void without_time_nobody_spins(void **state)
     }
 }
 
-static void what_was_in_vain_again_and_again_is_tried_now_and_then(void **state)
+TEST_THAT(what_was_in_vain_again_and_again_is_tried_now_and_then)
 {
-    (void)state;
     lk_spin spin = {.most_us = SHORT_US};
     assert_true(lk_spin_pays(&spin));
     give_up(&spin);
@@ -85,9 +82,8 @@ static void what_was_in_vain_again_and_again_is_tried_now_and_then(void **state)
 }
 
 /* An event before the first look does not count, nor one that came during a sleep. */
-static void what_was_found_by_spinning_makes_it_worth_while_again(void **state)
+TEST_THAT(what_was_found_by_spinning_makes_it_worth_while_again)
 {
-    (void)state;
     lk_spin spin = {.most_us = SHORT_US};
     give_up(&spin);
     spin.most_us = LONG_US;
@@ -108,9 +104,8 @@ static void run_for_long(void)
     sleep_us(100);
 }
 
-static void where_others_run_nobody_spins_on(void **state)
+TEST_THAT(where_others_run_nobody_spins_on)
 {
-    (void)state;
     static const int64_t times_us[] = {SHORT_US, LONG_US};
     for (size_t i = 0; i < sizeof times_us / sizeof *times_us; i++) {
         lk_spin spin = {.most_us = times_us[i]};
@@ -144,9 +139,8 @@ static void *call(void *arg)
 }
 
 /* With a stopped server one thread waits for the answer, the other for that thread. */
-static void a_client_spins_as_it_is_told(void **state)
+TEST_THAT_WITH(a_client_spins_as_it_is_told, world_empty, NULL)
 {
-    (void)state;
     static const int64_t settings[] = {-1, 0, 1000};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         lk_client *client = world_warm(
@@ -176,9 +170,8 @@ static void tell(void)
 }
 
 /* On a busy machine it may take several tries, as another process may run meanwhile. */
-static void what_a_combiner_brings_makes_it_worth_while_again(void **state)
+TEST_THAT(what_a_combiner_brings_makes_it_worth_while_again)
 {
-    (void)state;
     lk_redis_mux mux = {.spin = {.most_us = LONG_US, .in_vain = TRY_EVERY}};
     lk_spin *spin = &mux.spin;
     meanwhile = tell;
@@ -198,9 +191,8 @@ static void answer(void)
     assert_int_equal(5, write(server_fd, "+OK\r\n", 5));
 }
 
-static void what_redis_answers_makes_it_worth_while_again(void **state)
+TEST_THAT(what_redis_answers_makes_it_worth_while_again)
 {
-    (void)state;
     int fds[2];
     lk_redis_reply reply;
     assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
@@ -224,9 +216,8 @@ static void what_redis_answers_makes_it_worth_while_again(void **state)
     close(server_fd);
 }
 
-static void a_time_out_of_range_is_refused(void **state)
+TEST_THAT(a_time_out_of_range_is_refused)
 {
-    (void)state;
     static const int64_t wrong[] = {-2, 1001};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const lk_options options = {.spin_us = wrong[i]};
@@ -235,19 +226,4 @@ static void a_time_out_of_range_is_refused(void **state)
         assert_int_equal(lk_open("redis-token", NULL, &options, &client, &error), LK_INVALID);
         assert_non_null(strstr(error.message, "spin_us"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_time_nobody_spins),
-        cmocka_unit_test(what_was_in_vain_again_and_again_is_tried_now_and_then),
-        cmocka_unit_test(what_was_found_by_spinning_makes_it_worth_while_again),
-        cmocka_unit_test(where_others_run_nobody_spins_on),
-        cmocka_unit_test_setup(a_client_spins_as_it_is_told, world_empty),
-        cmocka_unit_test(what_a_combiner_brings_makes_it_worth_while_again),
-        cmocka_unit_test(what_redis_answers_makes_it_worth_while_again),
-        cmocka_unit_test(a_time_out_of_range_is_refused),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -1,10 +1,7 @@
 /* The library's threads block all signals of the program. */
 #include "lock_world.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,9 +41,10 @@ static int expect_blocked_in_all_others(void)
     return n;
 }
 
-static void signals_are_left_to_the_programs_threads(void **state)
+GROUP_FIXTURE(world_open, world_close);
+
+TEST_THAT_WITH(signals_are_left_to_the_programs_threads, world_empty, NULL)
 {
-    (void)state;
     lk_hold hold, refused;
     sigset_t before, after;
     pthread_sigmask(SIG_SETMASK, NULL, &before);
@@ -61,12 +59,4 @@ static void signals_are_left_to_the_programs_threads(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(waiter);
     lk_close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(signals_are_left_to_the_programs_threads, world_empty),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -1,9 +1,7 @@
 /* How the acquire loop waits between tries: it sleeps, or calls the provider's wait(). */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -18,9 +16,8 @@ static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_t
     return status;
 }
 
-static void sleeps_are_random_within_a_range_that_doubles(void **state)
+TEST_THAT(sleeps_are_random_within_a_range_that_doubles)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us, largest_us[5] = {0}, smallest_us[5];
     for (int i = 0; i < 5; i++)
@@ -47,9 +44,8 @@ static void sleeps_are_random_within_a_range_that_doubles(void **state)
         assert_in_range(smallest_us[i], 2000, 2500);
 }
 
-static void no_sleep_outlasts_the_known_end_of_the_lease(void **state)
+TEST_THAT(no_sleep_outlasts_the_known_end_of_the_lease)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_init(&f.fake, 7);
@@ -80,9 +76,8 @@ static lk_status wait_out(void *self, lk_attempt *attempt, int64_t until_us)
     return LK_OK;
 }
 
-static void an_overdue_lease_is_looked_at_again_soon(void **state)
+TEST_THAT(an_overdue_lease_is_looked_at_again_soon)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     lk_provider promising = fake_provider;
@@ -96,9 +91,8 @@ static void an_overdue_lease_is_looked_at_again_soon(void **state)
     lk_close(f.client);
 }
 
-static void the_second_try_follows_the_subscription_at_once(void **state)
+TEST_THAT(the_second_try_follows_the_subscription_at_once)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
@@ -113,9 +107,8 @@ static void the_second_try_follows_the_subscription_at_once(void **state)
     lk_close(f.client);
 }
 
-static void wait_end_comes_once_after_a_timeout_too(void **state)
+TEST_THAT(wait_end_comes_once_after_a_timeout_too)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
@@ -133,9 +126,8 @@ static enum fake_fault deaf(struct fake *fake, enum fake_call call, uint64_t n)
     return call == FAKE_WAIT ? FAKE_AWAY : FAKE_NONE;
 }
 
-static void without_its_subscription_a_waiter_polls_with_jitter(void **state)
+TEST_THAT(without_its_subscription_a_waiter_polls_with_jitter)
 {
-    (void)state;
     struct fake_fixture f;
     int64_t took_us;
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
@@ -146,17 +138,4 @@ static void without_its_subscription_a_waiter_polls_with_jitter(void **state)
     assert_in_range(took_us, 100000, 116000);
     lk_release(&f.hold);
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleeps_are_random_within_a_range_that_doubles),
-        cmocka_unit_test(no_sleep_outlasts_the_known_end_of_the_lease),
-        cmocka_unit_test(an_overdue_lease_is_looked_at_again_soon),
-        cmocka_unit_test(the_second_try_follows_the_subscription_at_once),
-        cmocka_unit_test(wait_end_comes_once_after_a_timeout_too),
-        cmocka_unit_test(without_its_subscription_a_waiter_polls_with_jitter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,8 @@
  * The claim: in each state without a next step, no permit is free while a waiter sleeps.
  */
 #include "process.h"
+#include "tests.h"
 #include "wake_model.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 enum {
@@ -205,9 +202,8 @@ static void no_permit_idles(int permits, int waiters, int clients, int breaks, b
 }
 
 /* TEST_FULL=1: all settings, 4 million states. */
-static void no_permit_idles_while_a_waiter_sleeps(void **state_)
+TEST_THAT(no_permit_idles_while_a_waiter_sleeps)
 {
-    (void)state_;
     bool full = test_size(0, 1);
     static const struct {
         bool hasty, unheard;
@@ -225,25 +221,17 @@ static void no_permit_idles_while_a_waiter_sleeps(void **state_)
 
 /* The explorer finds the error if the rule for one permit is used for two: other waiters in the
  * queue do not prove that no release was missed. */
-static void rule_of_a_lock_lets_a_permit_idle(void **state_)
+TEST_THAT(rule_of_a_lock_lets_a_permit_idle)
 {
-    (void)state_;
     struct setting is = {.permits = 2, .waiters = 2, .clients = 1, .releases = 2, .said = 1};
     assert_true(idles(&is));
 }
 
-static int free_stacks(void **state_)
+static int free_stacks(void **state)
 {
-    (void)state_;
+    (void)state;
     fibers_free(&fibers);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_permit_idles_while_a_waiter_sleeps),
-        cmocka_unit_test(rule_of_a_lock_lets_a_permit_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, free_stacks);
-}
+GROUP_FIXTURE(NULL, free_stacks);

@@ -1,9 +1,6 @@
 /* The watchdog's exact rules, on a virtual clock. For its thread see test_watchdog_thread.c. */
 #include "lk_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define KEY "lock:item:1"
 
@@ -56,9 +53,8 @@ static void run_to_ms(struct fixture *f, int64_t ms)
     f->fake.now_us = end_us;
 }
 
-static void a_section_three_leases_long_keeps_its_lock(void **state)
+TEST_THAT(a_section_three_leases_long_keeps_its_lock)
 {
-    (void)state;
     struct fixture f;
     int64_t left_ms;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
@@ -77,9 +73,8 @@ static void a_section_three_leases_long_keeps_its_lock(void **state)
     lk_close(f.client);
 }
 
-static void a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(void **state)
+TEST_THAT(a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease)
 {
-    (void)state;
     for (int64_t at_ms = 1; at_ms < LEASE_MS; at_ms += 7) {
         struct fixture f;
         open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
@@ -112,9 +107,8 @@ static enum fake_fault three_renewals_fail(struct fake *fake, enum fake_call cal
     return call == FAKE_RENEW && fake->calls[FAKE_RENEW] <= 3 ? FAKE_REQUEST_LOST : FAKE_NONE;
 }
 
-static void failed_renewals_are_repeated_until_the_lease_ends_by_our_clock(void **state)
+TEST_THAT(failed_renewals_are_repeated_until_the_lease_ends_by_our_clock)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
     acquire(&f, 0);
@@ -129,9 +123,8 @@ static void failed_renewals_are_repeated_until_the_lease_ends_by_our_clock(void 
 }
 
 /* A tenth of the lease would be 3 ms. */
-static void of_a_short_lease_no_renewal_is_repeated_within_5_ms(void **state)
+TEST_THAT(of_a_short_lease_no_renewal_is_repeated_within_5_ms)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = 30});
     acquire(&f, 0);
@@ -143,9 +136,8 @@ static void of_a_short_lease_no_renewal_is_repeated_within_5_ms(void **state)
     lk_close(f.client);
 }
 
-static void a_server_that_comes_back_in_time_costs_nothing(void **state)
+TEST_THAT(a_server_that_comes_back_in_time_costs_nothing)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
     acquire(&f, 0);
@@ -161,9 +153,8 @@ static void a_server_that_comes_back_in_time_costs_nothing(void **state)
 }
 
 /* The maximum of 1050 ms lies between two renewals. */
-static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
+TEST_THAT(a_hung_worker_is_let_go_of_at_the_maximum_hold_time)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .max_hold_ms = 1050});
     acquire(&f, 0);
@@ -194,9 +185,8 @@ static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
     lk_close(f.client);
 }
 
-static void an_explicit_lease_is_not_renewed_but_its_end_is_told(void **state)
+TEST_THAT(an_explicit_lease_is_not_renewed_but_its_end_is_told)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, NULL);
     acquire(&f, LEASE_MS);
@@ -218,9 +208,8 @@ static void an_explicit_lease_is_not_renewed_but_its_end_is_told(void **state)
     lk_close(f.client);
 }
 
-static void a_lease_of_ones_own_is_renewed_when_asked_for(void **state)
+TEST_THAT(a_lease_of_ones_own_is_renewed_when_asked_for)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = 100 * LEASE_MS});
     lk_request own = {.key = KEY, .lease_ms = LEASE_MS, .renewed = true};
@@ -234,9 +223,8 @@ static void a_lease_of_ones_own_is_renewed_when_asked_for(void **state)
     lk_close(f.client);
 }
 
-static void a_watchdog_switched_off_renews_nothing(void **state)
+TEST_THAT(a_watchdog_switched_off_renews_nothing)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .watchdog_off = true});
     acquire(&f, 0);
@@ -247,9 +235,8 @@ static void a_watchdog_switched_off_renews_nothing(void **state)
     lk_close(f.client);
 }
 
-static void an_extended_lease_is_renewed_at_its_new_length(void **state)
+TEST_THAT(an_extended_lease_is_renewed_at_its_new_length)
 {
-    (void)state;
     struct fixture f;
     int64_t left_ms;
     open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
@@ -292,36 +279,10 @@ static lk_status renew_slowly(void *self, lk_hold *hold, int64_t lease_ms)
     return hangs ? LK_UNKNOWN : LK_OK;
 }
 
-static void slow_renewals_of_some_do_not_expire_the_others(void **state)
-{
-    (void)state;
-    static lk_hold holds[HOLDS_MANY];
-    struct fixture f = {0};
-    lk_provider crowded = fake_provider;
-    crowded.try_acquire = grant_any;
-    crowded.release = free_any;
-    crowded.renew = renew_slowly;
-    fake_init(&f.fake, 7);
-    f.client = fake_open(&f.fake, &crowded, &(lk_options){.lease_ms = 1000, .max_hold_ms = 60000});
-    f.start_us = fake_now_us(&f.fake);
-    for (int i = 0; i < HOLDS_MANY; i++) {
-        lk_request request = {.key = KEY, .on_lost = note_loss, .on_lost_arg = &f};
-        assert_int_equal(lk_acquire(f.client, &request, &holds[i]), LK_OK);
-    }
-    run_to_ms(&f, 20000);
-    assert_true(f.fake.calls[FAKE_RENEW] > 40 * HOLDS_MANY);
-    assert_int_equal(f.n_lost, 0);
-    for (int i = 0; i < HOLDS_MANY; i++)
-        assert_int_equal(lk_release(&holds[(i * 7) % HOLDS_MANY]), LK_OK); /* in any order */
-    assert_true(watchdog_step(f.client) == INT64_MAX);
-    lk_close(f.client);
-}
-
 /* The maximum is ten leases of the hold, or of the client if those are longer. So a short lease
  * does not limit the work to a short time. */
-static void a_lease_of_ones_own_is_not_over_held_before_ten_of_it(void **state)
+TEST_THAT(a_lease_of_ones_own_is_not_over_held_before_ten_of_it)
 {
-    (void)state;
     static const struct {
         int64_t lease_ms, lost_ms;
     } own[] = {{20 * LEASE_MS, 200 * LEASE_MS}, {LEASE_MS / 2, 10 * LEASE_MS}};
@@ -347,9 +308,8 @@ static void a_lease_of_ones_own_is_not_over_held_before_ten_of_it(void **state)
 
 /* An extension at 290 ms, with a maximum of 300 ms: the maximum starts again, and is at least as
  * long as the extension. */
-static void a_hold_that_is_extended_is_not_over_held_before_its_end(void **state)
+TEST_THAT(a_hold_that_is_extended_is_not_over_held_before_its_end)
 {
-    (void)state;
     static const struct {
         int64_t max_hold_ms, extend_ms, lost_ms;
     } when[] = {
@@ -371,22 +331,26 @@ static void a_hold_that_is_extended_is_not_over_held_before_its_end(void **state
     }
 }
 
-int main(void)
+TEST_THAT(slow_renewals_of_some_do_not_expire_the_others)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_section_three_leases_long_keeps_its_lock),
-        cmocka_unit_test(a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
-        cmocka_unit_test(failed_renewals_are_repeated_until_the_lease_ends_by_our_clock),
-        cmocka_unit_test(of_a_short_lease_no_renewal_is_repeated_within_5_ms),
-        cmocka_unit_test(a_server_that_comes_back_in_time_costs_nothing),
-        cmocka_unit_test(a_hung_worker_is_let_go_of_at_the_maximum_hold_time),
-        cmocka_unit_test(an_explicit_lease_is_not_renewed_but_its_end_is_told),
-        cmocka_unit_test(a_lease_of_ones_own_is_renewed_when_asked_for),
-        cmocka_unit_test(a_watchdog_switched_off_renews_nothing),
-        cmocka_unit_test(an_extended_lease_is_renewed_at_its_new_length),
-        cmocka_unit_test(a_lease_of_ones_own_is_not_over_held_before_ten_of_it),
-        cmocka_unit_test(a_hold_that_is_extended_is_not_over_held_before_its_end),
-        cmocka_unit_test(slow_renewals_of_some_do_not_expire_the_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static lk_hold holds[HOLDS_MANY];
+    struct fixture f = {0};
+    lk_provider crowded = fake_provider;
+    crowded.try_acquire = grant_any;
+    crowded.release = free_any;
+    crowded.renew = renew_slowly;
+    fake_init(&f.fake, 7);
+    f.client = fake_open(&f.fake, &crowded, &(lk_options){.lease_ms = 1000, .max_hold_ms = 60000});
+    f.start_us = fake_now_us(&f.fake);
+    for (int i = 0; i < HOLDS_MANY; i++) {
+        lk_request request = {.key = KEY, .on_lost = note_loss, .on_lost_arg = &f};
+        assert_int_equal(lk_acquire(f.client, &request, &holds[i]), LK_OK);
+    }
+    run_to_ms(&f, 20000);
+    assert_true(f.fake.calls[FAKE_RENEW] > 40 * HOLDS_MANY);
+    assert_int_equal(f.n_lost, 0);
+    for (int i = 0; i < HOLDS_MANY; i++)
+        assert_int_equal(lk_release(&holds[(i * 7) % HOLDS_MANY]), LK_OK); /* in any order */
+    assert_true(watchdog_step(f.client) == INT64_MAX);
+    lk_close(f.client);
 }

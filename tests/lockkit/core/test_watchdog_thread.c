@@ -1,9 +1,7 @@
 /* The watchdog's thread in real time. For its exact rules see test_watchdog.c. */
 #include "lk_fake.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +35,8 @@ static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_fetch_add(&loss->n, 1);
 }
 
-static void a_section_three_leases_long_keeps_its_lock(void **state)
+TEST_THAT(a_section_three_leases_long_keeps_its_lock)
 {
-    (void)state;
     enum { LEASE_MS = 900 };
     struct fixture f;
     lk_hold hold;
@@ -60,9 +57,8 @@ static void a_section_three_leases_long_keeps_its_lock(void **state)
     lk_close(f.client);
 }
 
-static void a_key_deleted_under_its_holder_fires_the_callback(void **state)
+TEST_THAT(a_key_deleted_under_its_holder_fires_the_callback)
 {
-    (void)state;
     enum { LEASE_MS = 900 };
     struct fixture f;
     lk_hold hold;
@@ -82,9 +78,8 @@ static void a_key_deleted_under_its_holder_fires_the_callback(void **state)
     lk_close(f.client);
 }
 
-static void no_thread_is_started_before_it_is_needed(void **state)
+TEST_THAT(no_thread_is_started_before_it_is_needed)
 {
-    (void)state;
     struct fixture f;
     lk_hold hold;
     open_fixture(&f, 1000);
@@ -107,9 +102,8 @@ static bool sleeps_without_end(struct watchdog *watchdog)
     return sleeps;
 }
 
-static void a_sleeping_watchdog_is_woken_by_a_hold_due_sooner(void **state)
+TEST_THAT(a_sleeping_watchdog_is_woken_by_a_hold_due_sooner)
 {
-    (void)state;
     struct fixture f;
     lk_hold hold;
     struct loss loss = {0};
@@ -148,9 +142,8 @@ static void lose_slowly(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_store(&slow->finished, true);
 }
 
-static void release_waits_for_a_running_callback(void **state)
+TEST_THAT(release_waits_for_a_running_callback)
 {
-    (void)state;
     struct fixture f;
     lk_hold hold;
     struct slow_loss slow = {false, false, false};
@@ -219,9 +212,8 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void release_racing_with_renewal_leaves_no_stray(void **state)
+TEST_THAT(release_racing_with_renewal_leaves_no_stray)
 {
-    (void)state;
     struct fixture f;
     pthread_t threads[THREADS];
     int rounds = (getenv("TEST_FULL") ? ROUNDS_FULL : ROUNDS) / THREADS;
@@ -248,17 +240,4 @@ static void release_racing_with_renewal_leaves_no_stray(void **state)
     assert_int_equal(stats.grants, (uint64_t)rounds * THREADS);
     assert_int_equal(stats.releases, stats.grants);
     lk_close(f.client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_section_three_leases_long_keeps_its_lock),
-        cmocka_unit_test(a_key_deleted_under_its_holder_fires_the_callback),
-        cmocka_unit_test(no_thread_is_started_before_it_is_needed),
-        cmocka_unit_test(a_sleeping_watchdog_is_woken_by_a_hold_due_sooner),
-        cmocka_unit_test(release_waits_for_a_running_callback),
-        cmocka_unit_test(release_racing_with_renewal_leaves_no_stray),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,8 @@
 #include "memcached.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,9 +74,11 @@ static void expect_two_holders(void)
     assert_int_equal(lk_release(&second), LK_OK);
 }
 
-static void restart_while_held_lets_a_second_in(void **state)
+GROUP_FIXTURE(open_world, world_close);
+TEST_FIXTURE(set_up, tear_down);
+
+TEST_THAT(restart_while_held_lets_a_second_in)
 {
-    (void)state;
     assert_int_not_equal(sandbox_signal(world_memcached, SIGKILL), -1);
     assert_int_equal(sandbox_restart(world_memcached), 0);
     assert_int_equal(try_for(client, &hold), LK_OK); /* the server's first item */
@@ -89,9 +88,8 @@ static void restart_while_held_lets_a_second_in(void **state)
     expect_two_holders();
 }
 
-static void flush_while_held_lets_a_second_in(void **state)
+TEST_THAT(flush_while_held_lets_a_second_in)
 {
-    (void)state;
     assert_int_equal(try_for(client, &hold), LK_OK);
     assert_int_equal(try_for(other, &second), LK_TIMEOUT);
     assert_true(answers(world_memcached, "flush_all", "OK"));
@@ -122,9 +120,8 @@ static bool fill_until(const struct sandbox_server *server, const char *question
 }
 
 /* The server's -M prevents this: it refuses new items, and so new locks, instead of evicting. */
-static void eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict(void **state)
+TEST_THAT(eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict)
 {
-    (void)state;
     static const char *const evicting[] = {"-m", "1", "-I", "512k", NULL};
     static const char *const refusing[] = {"-m", "1", "-I", "512k", "-M", NULL};
     char one_more[MEMCACHED_LINE_MAX];
@@ -163,9 +160,8 @@ static void eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict
 
 /* -- seconds ----------------------------------------------------------------------------------- */
 
-static void server_is_asked_for_the_lease_in_seconds_and_one_more(void **state)
+TEST_THAT(server_is_asked_for_the_lease_in_seconds_and_one_more)
 {
-    (void)state;
     static const struct {
         int64_t lease_ms, seconds;
     } rows[] = {{10, 2}, {1000, 2}, {1001, 3}, {30000, 31}, {LK_LEASE_MS_MAX, 86401}};
@@ -184,9 +180,8 @@ static void server_is_asked_for_the_lease_in_seconds_and_one_more(void **state)
 
 /* The leases start at different points of the server's second: without the extra second some would
  * be too short. */
-static void nobody_is_let_in_before_the_lease_is_over(void **state)
+TEST_THAT(nobody_is_let_in_before_the_lease_is_over)
 {
-    (void)state;
     enum { HOLDS = 4, PHASE_MS = 230, SHORT_MS = 1000 };
     lk_hold holds[HOLDS], successors[HOLDS];
     int64_t begun_ms[HOLDS];
@@ -206,9 +201,8 @@ static void nobody_is_let_in_before_the_lease_is_over(void **state)
     }
 }
 
-static void extension_sets_the_lease_anew(void **state)
+TEST_THAT(extension_sets_the_lease_anew)
 {
-    (void)state;
     assert_int_equal(world_acquire(client, KEY, 2000, 0, &hold), LK_OK);
     assert_int_equal(lk_extend(&hold, 60000), LK_OK);
     assert_in_range(world->left_ms(KEY), 59000, 61000);
@@ -265,23 +259,20 @@ static void act_too_late(bool extends, const char *command)
     assert_int_equal(lk_confirm(&second), LK_OK);
 }
 
-static void release_that_comes_late_frees_no_successor(void **state)
+TEST_THAT(release_that_comes_late_frees_no_successor)
 {
-    (void)state;
     act_too_late(false, "md ");
 }
 
-static void extension_that_comes_late_takes_nothing_back(void **state)
+TEST_THAT(extension_that_comes_late_takes_nothing_back)
 {
-    (void)state;
     act_too_late(true, "cas ");
 }
 
 /* -- other clients ----------------------------------------------------------------------------- */
 
-static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
+TEST_THAT(other_clients_of_the_recipe_exclude_and_are_excluded)
 {
-    (void)state;
     char line[MEMCACHED_LINE_MAX], question[MEMCACHED_LINE_MAX];
     assert_true(answers(world_memcached, "add " KEY " 0 60 6\r\ntheirs", "STORED"));
     assert_int_equal(try_for(client, &hold), LK_TIMEOUT);
@@ -312,9 +303,8 @@ static const char *printable(const char *value)
 
 /* Any foreign value counts as another client's lock, and the next answer still belongs to the next
  * command. */
-static void values_of_others_confuse_nobody(void **state)
+TEST_THAT(values_of_others_confuse_nobody)
 {
-    (void)state;
     static const char *const values[] = {"",       "END\r\n", "x\r\nEND\r\nVALUE " KEY " 0 1 1\r\n",
                                          "STORED", "\n",      "\033[2J\303"};
     char big[600], question[800];
@@ -335,22 +325,4 @@ static void values_of_others_confuse_nobody(void **state)
         assert_int_equal(lk_force_release(client, KEY), LK_OK);
         assert_int_equal(lk_ping(client), LK_OK);
     }
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(restart_while_held_lets_a_second_in),
-        CASE(flush_while_held_lets_a_second_in),
-        CASE(eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict),
-        CASE(server_is_asked_for_the_lease_in_seconds_and_one_more),
-        CASE(nobody_is_let_in_before_the_lease_is_over),
-        CASE(extension_sets_the_lease_anew),
-        CASE(release_that_comes_late_frees_no_successor),
-        CASE(extension_that_comes_late_takes_nothing_back),
-        CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
-        CASE(values_of_others_confuse_nobody),
-    };
-    return cmocka_run_group_tests(tests, open_world, world_close);
 }

@@ -3,11 +3,8 @@
 #include "login.h"
 #include "sandbox_process.h"
 #include "lockkit.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,17 +69,18 @@ static void expect(const char *message, const char *words)
         fail_msg("no \"%s\" in \"%s\"", words, message);
 }
 
-static void the_environment_s_login_is_used(void **state)
+GROUP_FIXTURE(open_server, close_server);
+TEST_FIXTURE(NULL, log_in_again);
+
+TEST_THAT_WITH(the_environment_s_login_is_used, NULL, NULL)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     if (try_once(locked->url, message) != LK_OK)
         fail_msg("%s", message);
 }
 
-static void each_new_connection_logs_in(void **state)
+TEST_THAT_WITH(each_new_connection_logs_in, NULL, NULL)
 {
-    (void)state;
     lk_client *client = open_client(locked->url);
     for (int i = 0; i < 3; i++) {
         lk_hold hold;
@@ -94,9 +92,8 @@ static void each_new_connection_logs_in(void **state)
     lk_close(client);
 }
 
-static void without_a_login_it_is_said_where_to_give_it(void **state)
+TEST_THAT(without_a_login_it_is_said_where_to_give_it)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     unsetenv(LK_MEMCACHED_LOGIN);
     assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
@@ -105,9 +102,8 @@ static void without_a_login_it_is_said_where_to_give_it(void **state)
     expect(message, LK_MEMCACHED_LOGIN);
 }
 
-static void a_wrong_password_is_told_with_the_server_and_without_itself(void **state)
+TEST_THAT(a_wrong_password_is_told_with_the_server_and_without_itself)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     setenv(LK_MEMCACHED_LOGIN, SANDBOX_USER ":" WRONG, 1);
     assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
@@ -117,9 +113,8 @@ static void a_wrong_password_is_told_with_the_server_and_without_itself(void **s
     assert_null(strstr(message, WRONG));
 }
 
-static void a_wrong_form_is_refused_at_open(void **state)
+TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    (void)state;
     static const char *const forms[] = {WRONG,           "me:",        ":" WRONG,
                                         "me:" WRONG " ", "m e:" WRONG, "me:" WRONG "\r\nflush_all"};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
@@ -153,9 +148,8 @@ static struct sandbox_server *open_unlocked(void)
     return server;
 }
 
-static void a_server_without_logins_serves_and_keeps_none(void **state)
+TEST_THAT(a_server_without_logins_serves_and_keeps_none)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     struct sandbox_server *unlocked = open_unlocked();
     lk_status logged_in = try_once(unlocked->url, message);
@@ -166,18 +160,4 @@ static void a_server_without_logins_serves_and_keeps_none(void **state)
     assert_int_equal(logged_in, LK_OK);
     assert_int_equal(not_logged_in, LK_OK);
     assert_false(kept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_s_login_is_used),
-        cmocka_unit_test(each_new_connection_logs_in),
-        cmocka_unit_test_teardown(without_a_login_it_is_said_where_to_give_it, log_in_again),
-        cmocka_unit_test_teardown(a_wrong_password_is_told_with_the_server_and_without_itself,
-                                  log_in_again),
-        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
-        cmocka_unit_test_teardown(a_server_without_logins_serves_and_keeps_none, log_in_again),
-    };
-    return cmocka_run_group_tests(tests, open_server, close_server);
 }

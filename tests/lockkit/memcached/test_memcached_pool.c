@@ -4,11 +4,8 @@
 #include "lock_world.h"
 #include "login.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,9 +41,11 @@ static int tear_down(void **state)
 
 /* -- endpoints and strangers ------------------------------------------------------------------- */
 
-static void endpoints_that_are_not_one_server_are_refused(void **state)
+GROUP_FIXTURE(open_world, world_close);
+TEST_FIXTURE(set_up, tear_down);
+
+TEST_THAT(endpoints_that_are_not_one_server_are_refused)
 {
-    (void)state;
     static const char *const endpoints[] = {"",
                                             "a:11211,b:11211",
                                             ":11211",
@@ -95,9 +94,8 @@ static void expect_impostors_are_told(void)
     }
 }
 
-static void what_is_not_memcached_is_told_in_time(void **state)
+TEST_THAT(what_is_not_memcached_is_told_in_time)
 {
-    (void)state;
     char login[2 * LK_LOGIN_MAX];
     snprintf(login, sizeof login, "%s", getenv(LK_MEMCACHED_LOGIN));
     expect_impostors_are_told(); /* in answer to the login */
@@ -137,9 +135,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void answers_reach_their_askers_among_64_threads(void **state)
+TEST_THAT(answers_reach_their_askers_among_64_threads)
 {
-    (void)state;
     struct worker workers[THREADS];
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.number = i};
@@ -164,9 +161,8 @@ static void *ask_a_stopped_server(void *arg)
 }
 
 /* More threads than connections: no thread waits for the timeouts of all others. */
-static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
+TEST_THAT(crowd_before_a_stopped_server_is_turned_away_in_time)
 {
-    (void)state;
     struct worker workers[CROWD];
     lk_close(client);
     client = world_client("memcached", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
@@ -182,16 +178,4 @@ static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
         assert_true(workers[i].took_ms <= 6 * TIMEOUT_MS + GRACE_MS);
     }
     assert_int_equal(lk_ping(client), LK_OK);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(endpoints_that_are_not_one_server_are_refused),
-        CASE(what_is_not_memcached_is_told_in_time),
-        CASE(answers_reach_their_askers_among_64_threads),
-        CASE(crowd_before_a_stopped_server_is_turned_away_in_time),
-    };
-    return cmocka_run_group_tests(tests, open_world, world_close);
 }

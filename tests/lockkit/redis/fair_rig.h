@@ -5,11 +5,7 @@
 #include "holder.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define GUARD "redis-fair"
 #define KEY   "lock:item:1"

@@ -5,11 +5,8 @@
 #include "process.h"
 #include "redis.h"
 #include "redis_link.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,9 +36,10 @@ static int close_server(void **state)
 /* -- answers ------------------------------------------------------------------------------------
  */
 
-static void answer_that_does_not_fit_is_refused_not_cut(void **state)
+GROUP_FIXTURE(open_server, close_server);
+
+TEST_THAT(answer_that_does_not_fit_is_refused_not_cut)
 {
-    (void)state;
     struct link link;
     char text[2 * LK_REDIS_TEXT_MAX];
     lk_redis_reply reply;
@@ -60,9 +58,8 @@ static void answer_that_does_not_fit_is_refused_not_cut(void **state)
     link_close(&link);
 }
 
-static void errors_that_say_not_now_are_told_from_nonsense(void **state)
+TEST_THAT(errors_that_say_not_now_are_told_from_nonsense)
 {
-    (void)state;
     static const struct {
         const char *error;
         lk_status status;
@@ -96,9 +93,8 @@ static void errors_that_say_not_now_are_told_from_nonsense(void **state)
     link_close(&link);
 }
 
-static void full_server_and_replica_are_unavailable(void **state)
+TEST_THAT(full_server_and_replica_are_unavailable)
 {
-    (void)state;
     struct link link;
     lk_redis_reply reply;
     assert_true(link_open(&link, server->url));
@@ -148,9 +144,8 @@ static void is_refused_until_another_leaves(struct link *other, const char *url)
     link_close(&link);
 }
 
-static void server_that_is_full_is_unavailable_and_the_reason_is_told(void **state)
+TEST_THAT(server_that_is_full_is_unavailable_and_the_reason_is_told)
 {
-    (void)state;
     struct link other;
     char url[SANDBOX_TEXT_MAX + 8];
     struct sandbox_server *full =
@@ -166,9 +161,8 @@ static void server_that_is_full_is_unavailable_and_the_reason_is_told(void **sta
     sandbox_signal(full, SIGTERM);
 }
 
-static void reason_survives_where_nothing_could_be_written(void **state)
+TEST_THAT(reason_survives_where_nothing_could_be_written)
 {
-    (void)state;
     struct link other;
     char text[SANDBOX_TEXT_MAX + 8], ping[] = "PING\r\n";
     lk_redis_url url;
@@ -194,9 +188,8 @@ static void reason_survives_where_nothing_could_be_written(void **state)
 }
 
 /* Redis answers so to remote clients; here a script returns the answer. */
-static void protected_mode_is_unavailable(void **state)
+TEST_THAT(protected_mode_is_unavailable)
 {
-    (void)state;
     struct link link;
     lk_redis_reply reply;
     assert_true(link_open(&link, server->url));
@@ -209,9 +202,8 @@ static void protected_mode_is_unavailable(void **state)
     link_close(&link);
 }
 
-static void lost_answer_is_unknown_and_done(void **state)
+TEST_THAT(lost_answer_is_unknown_and_done)
 {
-    (void)state;
     struct link link;
     lk_redis_reply reply;
     struct proxy *proxy = proxy_open(server->port);
@@ -231,9 +223,8 @@ static void lost_answer_is_unknown_and_done(void **state)
 /* -- logging in, scripts -------------------------------------------------------------------------
  */
 
-static void password_and_database_are_used_on_connect(void **state)
+TEST_THAT(password_and_database_are_used_on_connect)
 {
-    (void)state;
     struct link link;
     char url[128];
     lk_redis_reply reply;
@@ -265,9 +256,8 @@ static void password_and_database_are_used_on_connect(void **state)
     sandbox_signal(closed, SIGTERM);
 }
 
-static void unix_socket_works_as_tcp_does(void **state)
+TEST_THAT(unix_socket_works_as_tcp_does)
 {
-    (void)state;
     struct link link;
     char url[SANDBOX_TEXT_MAX + 8];
     lk_status status;
@@ -281,9 +271,8 @@ static void unix_socket_works_as_tcp_does(void **state)
     link_close(&link);
 }
 
-static void script_is_sent_by_hash_and_in_full_when_forgotten(void **state)
+TEST_THAT(script_is_sent_by_hash_and_in_full_when_forgotten)
 {
-    (void)state;
     struct link link;
     lk_redis_script script;
     lk_redis_reply reply;
@@ -303,21 +292,4 @@ static void script_is_sent_by_hash_and_in_full_when_forgotten(void **state)
     assert_int_equal(lk_redis_eval(link.redis, &script, &reply, REDIS_REPLY_STRING, 1, "k", "1"),
                      LK_PROTOCOL);
     link_close(&link);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answer_that_does_not_fit_is_refused_not_cut),
-        cmocka_unit_test(errors_that_say_not_now_are_told_from_nonsense),
-        cmocka_unit_test(full_server_and_replica_are_unavailable),
-        cmocka_unit_test(server_that_is_full_is_unavailable_and_the_reason_is_told),
-        cmocka_unit_test(reason_survives_where_nothing_could_be_written),
-        cmocka_unit_test(protected_mode_is_unavailable),
-        cmocka_unit_test(lost_answer_is_unknown_and_done),
-        cmocka_unit_test(password_and_database_are_used_on_connect),
-        cmocka_unit_test(unix_socket_works_as_tcp_does),
-        cmocka_unit_test(script_is_sent_by_hash_and_in_full_when_forgotten),
-    };
-    return cmocka_run_group_tests(tests, open_server, close_server);
 }

@@ -4,12 +4,9 @@
 #include "lock_world.h"
 #include "process.h"
 #include "redis_link.h"
+#include "tests.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -104,12 +101,13 @@ static void queue_up(int n)
     assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
 }
 
+GROUP_FIXTURE(world_open, world_close);
+
 /* The reader's batch contains half of the straddler's commands. The straddler reads the next batch
  * and finishes it before it gets the answers of the first. That later wake-up must not make it read
  * another batch. */
-static void a_caller_that_is_told_late_reads_no_batch_that_is_not_there(void **state)
+TEST_THAT(a_caller_that_is_told_late_reads_no_batch_that_is_not_there)
 {
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         gate_is_used = false;
         queue_up(CALLERS);
@@ -124,9 +122,8 @@ static void a_caller_that_is_told_late_reads_no_batch_that_is_not_there(void **s
 }
 
 /* The connection is new after an outage: nothing of the old one makes the second batch unknown. */
-static void a_batch_written_ahead_after_an_outage_is_answered(void **state)
+TEST_THAT(a_batch_written_ahead_after_an_outage_is_answered)
 {
-    (void)state;
     sandbox_signal(world_redis, SIGKILL);
     ask(1);
     assert_int_equal(atomic_exchange(&failed, 0), 1);
@@ -156,13 +153,4 @@ static int close_link(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_caller_that_is_told_late_reads_no_batch_that_is_not_there,
-                                        open_link, close_link),
-        cmocka_unit_test_setup_teardown(a_batch_written_ahead_after_an_outage_is_answered,
-                                        open_link, close_link),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
-}
+TEST_FIXTURE(open_link, close_link);

@@ -2,11 +2,8 @@
 #include "lockkit.h"
 #include "sandbox.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,10 +50,12 @@ static void leap_ms(int64_t ahead_ms)
     assert_int_equal(sandbox_set_clock(redis, ahead_ms * 1000), 0);
 }
 
+GROUP_FIXTURE(open_redis, close_redis);
+TEST_FIXTURE(empty, NULL);
+
 /* The lock of a dead holder. */
-static void lock_granted_while_the_clock_was_an_hour_ahead_stands_for_an_hour(void **state)
+TEST_THAT(lock_granted_while_the_clock_was_an_hour_ahead_stands_for_an_hour)
 {
-    (void)state;
     lk_hold hold;
     leap_ms(HOUR_MS);
     assert_int_equal(redis_do(redis, "SET " KEY " dead NX PX %d", LEASE_MS), 1);
@@ -65,9 +64,8 @@ static void lock_granted_while_the_clock_was_an_hour_ahead_stands_for_an_hour(vo
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
 }
 
-static void its_release_frees_it_all_the_same(void **state)
+TEST_THAT(its_release_frees_it_all_the_same)
 {
-    (void)state;
     lk_hold hold;
     leap_ms(HOUR_MS);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
@@ -77,9 +75,8 @@ static void its_release_frees_it_all_the_same(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void leap_ahead_ends_a_lease_that_is_still_counted_on(void **state)
+TEST_THAT(leap_ahead_ends_a_lease_that_is_still_counted_on)
 {
-    (void)state;
     lk_hold first, second;
     lk_request request = {.key = KEY, .lease_ms = HOUR_MS / 2};
     assert_int_equal(lk_acquire(client, &request, &first), LK_OK);
@@ -89,15 +86,4 @@ static void leap_ahead_ends_a_lease_that_is_still_counted_on(void **state)
     assert_true(second.fence > first.fence);         /* the fence refuses its writes */
     assert_int_equal(lk_release(&first), LK_LOST);
     assert_int_equal(lk_release(&second), LK_OK);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup(test, empty)
-    const struct CMUnitTest tests[] = {
-        CASE(lock_granted_while_the_clock_was_an_hour_ahead_stands_for_an_hour),
-        CASE(its_release_frees_it_all_the_same),
-        CASE(leap_ahead_ends_a_lease_that_is_still_counted_on),
-    };
-    return cmocka_run_group_tests(tests, open_redis, close_redis);
 }

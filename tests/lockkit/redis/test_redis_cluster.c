@@ -8,11 +8,8 @@
 #include "redis.h"
 #include "redis_link.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,9 +40,11 @@ static int count_info(void *n, const lk_lock_info *info)
     return 0;
 }
 
-static void locks_and_their_list_spread_over_all_masters(void **state)
+GROUP_FIXTURE(open_cluster, close_cluster);
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(locks_and_their_list_spread_over_all_masters)
 {
-    (void)state;
     static lk_hold hold[KEYS];
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     for (int i = 0; i < KEYS; i++) {
@@ -69,9 +68,8 @@ static void locks_and_their_list_spread_over_all_masters(void **state)
     lk_close(client);
 }
 
-static void locks_asked_for_at_once_stand_on_their_nodes(void **state)
+TEST_THAT(locks_asked_for_at_once_stand_on_their_nodes)
 {
-    (void)state;
     static struct lock_batch batch, second;
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
@@ -93,9 +91,8 @@ static void locks_asked_for_at_once_stand_on_their_nodes(void **state)
     lk_close(client);
 }
 
-static void nodes_that_have_forgotten_a_script_are_sent_it_alone(void **state)
+TEST_THAT(nodes_that_have_forgotten_a_script_are_sent_it_alone)
 {
-    (void)state;
     static struct lock_batch batch;
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
@@ -112,9 +109,8 @@ static void nodes_that_have_forgotten_a_script_are_sent_it_alone(void **state)
     lk_close(client);
 }
 
-static void every_redis_guard_excludes_releases_and_wakes(void **state)
+TEST_THAT(every_redis_guard_excludes_releases_and_wakes)
 {
-    (void)state;
     const lk_provider_info *info;
     int n = 0;
     for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
@@ -154,9 +150,8 @@ static int64_t lease_of(const char *key)
 }
 
 /* The node cannot know whether the waiter's client listens: PUBLISH counts only its own clients. */
-static void fair_lock_that_was_handed_over_has_its_whole_lease(void **state)
+TEST_THAT(fair_lock_that_was_handed_over_has_its_whole_lease)
 {
-    (void)state;
     struct hooked hooked;
     lk_options options = {.env = hook(&hooked)};
     lk_client *one = set_client("redis-fair", cluster.url, NULL);
@@ -214,9 +209,8 @@ static int64_t asked_for_maps(void)
 
 /* The client has neither map nor scripts. The first host of the list hangs, so all threads arrive
  * while one is asking. */
-static void threads_that_come_first_ask_for_the_map_once(void **state)
+TEST_THAT(threads_that_come_first_ask_for_the_map_once)
 {
-    (void)state;
     struct taker taker[32];
     char url[SANDBOX_TEXT_MAX];
     struct sandbox_server *hangs = sandbox_redis(sandbox, NULL);
@@ -259,9 +253,8 @@ static void wait_for_the_map(void)
 }
 
 /* A command without an answer may have been executed, so it is not sent again to any node. */
-static void lost_answer_of_a_node_is_unknown_and_not_asked_for_again(void **state)
+TEST_THAT(lost_answer_of_a_node_is_unknown_and_not_asked_for_again)
 {
-    (void)state;
     struct sandbox_server *owner = cluster.master[master_of(lk_redis_slot("k"))];
     struct proxy *proxy = proxy_open(owner->port);
     assert_non_null(proxy);
@@ -284,9 +277,8 @@ static void lost_answer_of_a_node_is_unknown_and_not_asked_for_again(void **stat
     wait_for_the_map();
 }
 
-static void scripts_are_given_to_each_node_that_does_not_know_them(void **state)
+TEST_THAT(scripts_are_given_to_each_node_that_does_not_know_them)
 {
-    (void)state;
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
@@ -302,9 +294,8 @@ static void scripts_are_given_to_each_node_that_does_not_know_them(void **state)
     lk_close(client);
 }
 
-static void hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over(void **state)
+TEST_THAT(hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX];
     struct sandbox_server *alone = sandbox_redis(sandbox, NULL);
     assert_non_null(alone);
@@ -323,21 +314,4 @@ static void hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over(vo
     lk_redis_last_error(link.redis, message, sizeof message);
     assert_non_null(strstr(message, "cluster support disabled"));
     link_close(&link);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
-        cmocka_unit_test_setup(locks_asked_for_at_once_stand_on_their_nodes, empty),
-        cmocka_unit_test_setup(nodes_that_have_forgotten_a_script_are_sent_it_alone, empty),
-        cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
-        cmocka_unit_test_setup(fair_lock_that_was_handed_over_has_its_whole_lease, empty),
-        cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
-        cmocka_unit_test_setup(lost_answer_of_a_node_is_unknown_and_not_asked_for_again, empty),
-        cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),
-        cmocka_unit_test_setup(hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over,
-                               empty),
-    };
-    return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

@@ -5,11 +5,8 @@
 #include "process.h"
 #include "redis.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 
 enum { LONG_MS = 60000, RECOVERED_MS = 5000, SOON_MS = 4000, OTHERS = 20 };
@@ -41,23 +38,22 @@ static void others_go_on_and_its_keys_come_back(int signal)
     lk_close(client);
 }
 
-static void killed_node_holds_up_its_own_keys_only_until_it_is_replaced(void **state)
+TEST_FIXTURE(open_replicated_cluster, close_cluster);
+
+TEST_THAT(killed_node_holds_up_its_own_keys_only_until_it_is_replaced)
 {
-    (void)state;
     others_go_on_and_its_keys_come_back(SIGKILL);
 }
 
-static void node_that_hangs_holds_up_its_own_keys_only_until_it_is_replaced(void **state)
+TEST_THAT(node_that_hangs_holds_up_its_own_keys_only_until_it_is_replaced)
 {
-    (void)state;
     others_go_on_and_its_keys_come_back(SIGSTOP);
     assert_int_equal(sandbox_signal(cluster.master[0], SIGCONT), 0);
 }
 
 /* A client can listen at any node for messages: here the first, which does not hold the lock. */
-static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **state)
+TEST_THAT(waiter_hears_of_its_lock_though_the_node_it_listens_to_dies)
 {
-    (void)state;
     static struct hooked hooked; /* static: a failed assertion leaves the waiter running */
     static struct asker waiter;
     char key[32];
@@ -81,9 +77,8 @@ static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **s
     lk_close(holder);
 }
 
-static void failover_grants_a_lock_twice_unless_a_replica_must_have_it(void **state)
+TEST_THAT(failover_grants_a_lock_twice_unless_a_replica_must_have_it)
 {
-    (void)state;
     char key[32], copied[32];
     const lk_options options = {.replicas = 1, .replicas_ms = 1000};
     lk_client *careless = set_client("redis-token", cluster.url, NULL);
@@ -106,18 +101,4 @@ static void failover_grants_a_lock_twice_unless_a_replica_must_have_it(void **st
     lk_close(other);
     lk_close(careful);
     lk_close(careless);
-}
-
-#define ON_A_FRESH_CLUSTER(test)                                                                   \
-    cmocka_unit_test_setup_teardown(test, open_replicated_cluster, close_cluster)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FRESH_CLUSTER(killed_node_holds_up_its_own_keys_only_until_it_is_replaced),
-        ON_A_FRESH_CLUSTER(node_that_hangs_holds_up_its_own_keys_only_until_it_is_replaced),
-        ON_A_FRESH_CLUSTER(waiter_hears_of_its_lock_though_the_node_it_listens_to_dies),
-        ON_A_FRESH_CLUSTER(failover_grants_a_lock_twice_unless_a_replica_must_have_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

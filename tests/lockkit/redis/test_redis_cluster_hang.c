@@ -4,11 +4,8 @@
 #include "process.h"
 #include "redis.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -49,9 +46,11 @@ static bool all_are_lost(void *losses)
     return atomic_load((_Atomic int *)losses) == ON_THE_HUNG;
 }
 
-static void watchdog_keeps_the_holds_on_the_other_nodes(void **state)
+GROUP_FIXTURE(open_cluster, close_cluster);
+TEST_FIXTURE(NULL, hang_no_more);
+
+TEST_THAT(watchdog_keeps_the_holds_on_the_other_nodes)
 {
-    (void)state;
     static lk_hold hung[ON_THE_HUNG], sound; /* static: after a failed assertion they are renewed */
     static _Atomic int losses;
     char key[32];
@@ -86,9 +85,8 @@ static int64_t time_try(lk_client *client, int nth, lk_status *ret)
     return took_ms;
 }
 
-static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
+TEST_THAT(node_that_hangs_refuses_tries_at_once_but_no_release)
 {
-    (void)state;
     static lk_hold hold;
     char key[32];
     lk_status status;
@@ -130,9 +128,8 @@ static void *ask_on(void *arg)
  * in a slow try then. Two rules prevent that, and each is enough: one caller asks the node
  * (redis_cluster.c), and a batch without an answer ends the queue behind it (redis_mux_combine.c).
  */
-static void one_finds_out_for_all(void **state)
+TEST_THAT(one_finds_out_for_all)
 {
-    (void)state;
     struct asker askers[ASKERS];
     _Atomic int slow = 0;
     lk_status status;
@@ -148,15 +145,4 @@ static void one_finds_out_for_all(void **state)
     hang(false);
     assert_true(slow <= ASKERS / 2); /* 0: the janitor, which undoes the first try, asked instead */
     lk_close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(watchdog_keeps_the_holds_on_the_other_nodes, hang_no_more),
-        cmocka_unit_test_teardown(node_that_hangs_refuses_tries_at_once_but_no_release,
-                                  hang_no_more),
-        cmocka_unit_test_teardown(one_finds_out_for_all, hang_no_more),
-    };
-    return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

@@ -3,11 +3,8 @@
 #include "cluster_rig.h"
 #include "redis.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 
@@ -53,9 +50,10 @@ static void settle_slot(int from, int to, int slot)
     set_slot(3 - from - to, slot, "NODE", to);
 }
 
-static void lock_is_found_again_after_its_slot_has_moved(void **state)
+TEST_FIXTURE(open_cluster, close_cluster);
+
+TEST_THAT(lock_is_found_again_after_its_slot_has_moved)
 {
-    (void)state;
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     lk_hold hold, other;
@@ -83,9 +81,8 @@ static void lock_is_found_again_after_its_slot_has_moved(void **state)
 }
 
 /* The lock has moved to the new node, but the slot has not. */
-static void lock_is_found_by_ask_while_its_slot_moves(void **state)
+TEST_THAT(lock_is_found_by_ask_while_its_slot_moves)
 {
-    (void)state;
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     lk_hold hold, other;
@@ -111,9 +108,8 @@ static void lock_is_found_by_ask_while_its_slot_moves(void **state)
 }
 
 /* Neither node can create a lock of several keys (TRYAGAIN). A lock of one key can be created. */
-static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
+TEST_THAT(new_lock_in_a_moving_slot_is_unavailable_or_there)
 {
-    (void)state;
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
     lk_client *fenced = set_client("redis-token", cluster.url, NULL);
     lk_client *plain = set_client("redis-set", cluster.url, NULL);
@@ -132,14 +128,3 @@ static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
 }
 
 /* A new cluster for each test: after the moves, nodes may still disagree about slots. */
-#define ON_A_FRESH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, open_cluster, close_cluster)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FRESH_CLUSTER(lock_is_found_again_after_its_slot_has_moved),
-        ON_A_FRESH_CLUSTER(lock_is_found_by_ask_while_its_slot_moves),
-        ON_A_FRESH_CLUSTER(new_lock_in_a_moving_slot_is_unavailable_or_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

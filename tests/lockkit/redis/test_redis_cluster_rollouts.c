@@ -5,11 +5,8 @@
 #include "sandbox_proxy.h"
 #include "process.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -87,9 +84,10 @@ static bool roll_out(struct user *users, struct proxy **proxy)
     return true;
 }
 
-static void locks_survive_more_addresses_than_there_is_room_for(void **state)
+GROUP_FIXTURE(open_node, close_node);
+
+TEST_THAT(locks_survive_more_addresses_than_there_is_room_for)
 {
-    (void)state;
     static struct user users[THREADS];
     struct proxy *proxy = NULL;
     lk_client *client;
@@ -130,9 +128,8 @@ static bool answers(void *client)
 }
 
 /* A command is in flight to an address while more new addresses come than fit. */
-static void entry_that_a_call_uses_is_not_reused(void **state)
+TEST_THAT(entry_that_a_call_uses_is_not_reused)
 {
-    (void)state;
     static struct user user;
     const lk_options options = {.command_timeout_ms = PATIENCE_MS * 2};
     struct proxy *first = proxy_open(node->port), *proxy = NULL;
@@ -161,13 +158,4 @@ static void entry_that_a_call_uses_is_not_reused(void **state)
     lk_close(user.client);
     proxy_close(proxy);
     proxy_close(first);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locks_survive_more_addresses_than_there_is_room_for),
-        cmocka_unit_test(entry_that_a_call_uses_is_not_reused),
-    };
-    return cmocka_run_group_tests(tests, open_node, close_node);
 }

@@ -4,11 +4,8 @@
 #include "process.h"
 #include "redis_link.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <signal.h>
@@ -91,9 +88,10 @@ static int64_t server_counts(const char *name)
     return count;
 }
 
-static void callers_share_a_connection_and_writes_and_get_their_own_answers(void **state)
+GROUP_FIXTURE(open_server, close_server);
+
+TEST_THAT(callers_share_a_connection_and_writes_and_get_their_own_answers)
 {
-    (void)state;
     struct link link;
     struct caller callers[THREADS];
     int64_t times = test_size(200, 20000);
@@ -114,9 +112,8 @@ static void callers_share_a_connection_and_writes_and_get_their_own_answers(void
 /* -- a server that is away, or no Redis ----------------------------------------------------------
  */
 
-static void stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone(void **state)
+TEST_THAT(stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone)
 {
-    (void)state;
     struct link link;
     struct caller callers[THREADS];
     assert_true(link_open(&link, server->url));
@@ -156,9 +153,8 @@ static struct sandbox_server *open_unlocked(char ret_url[LINK_URL_MAX])
 }
 
 /* The late answer arrives after the next command was sent. */
-static void late_answer_never_answers_another_command(void **state)
+TEST_THAT(late_answer_never_answers_another_command)
 {
-    (void)state;
     struct link link;
     lk_status status;
     char url[LINK_URL_MAX];
@@ -213,9 +209,8 @@ static void answer_two(struct link *link, struct caller callers[2], bool first_t
 }
 
 /* The server then has its next command as soon as it has answered the first. */
-static void as_many_as_are_under_way_are_sent_ahead_of_the_answers(void **state)
+TEST_THAT(as_many_as_are_under_way_are_sent_ahead_of_the_answers)
 {
-    (void)state;
     struct link link;
     struct caller callers[2];
     answer_two(&link, callers, false);
@@ -227,9 +222,8 @@ static void as_many_as_are_under_way_are_sent_ahead_of_the_answers(void **state)
     link_close(&link);
 }
 
-static void what_was_sent_ahead_is_unknown_when_the_connection_breaks(void **state)
+TEST_THAT(what_was_sent_ahead_is_unknown_when_the_connection_breaks)
 {
-    (void)state;
     struct link link;
     struct caller callers[2];
     lk_status status;
@@ -250,9 +244,8 @@ static void what_was_sent_ahead_is_unknown_when_the_connection_breaks(void **sta
 }
 
 /* Its answer has arrived but is not read after an answer that was not understood. */
-static void what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit(void **state)
+TEST_THAT(what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit)
 {
-    (void)state;
     struct link link;
     struct caller callers[2];
     answer_two(&link, callers, true);
@@ -271,9 +264,8 @@ static void count_broken_pipe(int signal)
 }
 
 /* A program that does not handle SIGPIPE must not die because of lockkit. */
-static void writing_to_a_closed_socket_raises_no_signal(void **state)
+TEST_THAT(writing_to_a_closed_socket_raises_no_signal)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX + 8];
     lk_redis_url parsed;
     lk_redis_connection connection;
@@ -293,9 +285,8 @@ static void writing_to_a_closed_socket_raises_no_signal(void **state)
     assert_int_equal(sandbox_restart(server), 0);
 }
 
-static void dead_server_is_told_at_once_and_found_again_when_it_is_back(void **state)
+TEST_THAT(dead_server_is_told_at_once_and_found_again_when_it_is_back)
 {
-    (void)state;
     struct link link;
     struct caller callers[THREADS];
     assert_true(link_open(&link, server->url));
@@ -316,9 +307,8 @@ static void dead_server_is_told_at_once_and_found_again_when_it_is_back(void **s
 }
 
 /* The client notices the dead connection before it writes to it. */
-static void server_restarted_while_idle_costs_no_unknown_outcome(void **state)
+TEST_THAT(server_restarted_while_idle_costs_no_unknown_outcome)
 {
-    (void)state;
     struct link link;
     assert_true(link_open(&link, server->url));
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
@@ -350,9 +340,8 @@ static lk_status ask_impostor(enum impostor_manner manner)
     return status;
 }
 
-static void whatever_answers_in_place_of_redis_has_a_status_in_time(void **state)
+TEST_THAT(whatever_answers_in_place_of_redis_has_a_status_in_time)
 {
-    (void)state;
     assert_int_equal(ask_impostor(IMPOSTOR_GARBAGE), LK_PROTOCOL);
     assert_int_equal(ask_impostor(IMPOSTOR_BAD_TYPE), LK_PROTOCOL);
     assert_int_equal(ask_impostor(IMPOSTOR_ENDLESS), LK_PROTOCOL);
@@ -361,9 +350,8 @@ static void whatever_answers_in_place_of_redis_has_a_status_in_time(void **state
     assert_int_equal(ask_impostor(IMPOSTOR_HANGS_UP), LK_UNKNOWN);
 }
 
-static void many_callers_of_a_silent_server_wait_one_timeout_together(void **state)
+TEST_THAT(many_callers_of_a_silent_server_wait_one_timeout_together)
 {
-    (void)state;
     struct link link;
     struct caller callers[THREADS];
     int port = sandbox_free_port();
@@ -377,22 +365,4 @@ static void many_callers_of_a_silent_server_wait_one_timeout_together(void **sta
     }
     link_close(&link);
     impostor_close(impostor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_share_a_connection_and_writes_and_get_their_own_answers),
-        cmocka_unit_test(stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone),
-        cmocka_unit_test(late_answer_never_answers_another_command),
-        cmocka_unit_test(as_many_as_are_under_way_are_sent_ahead_of_the_answers),
-        cmocka_unit_test(what_was_sent_ahead_is_unknown_when_the_connection_breaks),
-        cmocka_unit_test(what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit),
-        cmocka_unit_test(writing_to_a_closed_socket_raises_no_signal),
-        cmocka_unit_test(dead_server_is_told_at_once_and_found_again_when_it_is_back),
-        cmocka_unit_test(server_restarted_while_idle_costs_no_unknown_outcome),
-        cmocka_unit_test(whatever_answers_in_place_of_redis_has_a_status_in_time),
-        cmocka_unit_test(many_callers_of_a_silent_server_wait_one_timeout_together),
-    };
-    return cmocka_run_group_tests(tests, open_server, close_server);
 }

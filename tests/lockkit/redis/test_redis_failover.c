@@ -4,11 +4,8 @@
 #include "process.h"
 #include "redis.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -38,9 +35,10 @@ static void kill_master(void)
     assert_true(WIFSIGNALED(sandbox_signal(set.master, SIGKILL)));
 }
 
-static void client_follows_a_killed_master_with_every_call_bounded(void **state)
+TEST_FIXTURE(open_set, close_set);
+
+TEST_THAT(client_follows_a_killed_master_with_every_call_bounded)
 {
-    (void)state;
     lk_client *client = set_client("redis-token", set.url, NULL);
     assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
     kill_master();
@@ -64,9 +62,8 @@ static void demote(const struct sandbox_server *old, const struct sandbox_server
     redis_do(old, "CLIENT KILL TYPE normal");
 }
 
-static void client_follows_a_switch_by_hand_though_the_old_master_lives(void **state)
+TEST_THAT(client_follows_a_switch_by_hand_though_the_old_master_lives)
 {
-    (void)state;
     lk_client *client = set_client("redis-token", set.url, NULL);
     assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
     assert_int_equal(redis_do(set.sentinel[0], "SENTINEL FAILOVER " SANDBOX_MASTER_NAME), 1);
@@ -91,9 +88,8 @@ static void on_lost(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_store(&loss->told, true);
 }
 
-static void lock_lost_in_a_switch_is_told(void **state)
+TEST_THAT(lock_lost_in_a_switch_is_told)
 {
-    (void)state;
     struct loss loss = {.told = false};
     lk_client *client = set_client("redis-token", set.url, &(lk_options){.lease_ms = 12000});
     lk_request request = {.key = KEY, .on_lost = on_lost, .on_lost_arg = &loss};
@@ -108,9 +104,8 @@ static void lock_lost_in_a_switch_is_told(void **state)
     lk_close(client);
 }
 
-static void lock_that_the_replica_has_survives_the_switch(void **state)
+TEST_THAT(lock_that_the_replica_has_survives_the_switch)
 {
-    (void)state;
     lk_client *client = set_client("redis-reentrant", set.url, &(lk_options){.lease_ms = LONG_MS});
     lk_client *other = set_client("redis-reentrant", set.url, NULL);
     lk_hold hold, refused;
@@ -126,9 +121,8 @@ static void lock_that_the_replica_has_survives_the_switch(void **state)
 }
 
 /* A known weakness, made certain: the replica is cut off before the lock is acquired. */
-static void failover_grants_a_lock_twice(void **state)
+TEST_THAT(failover_grants_a_lock_twice)
 {
-    (void)state;
     lk_client *one = set_client("redis-token", set.url, &(lk_options){.lease_ms = LONG_MS});
     lk_client *two = set_client("redis-token", set.url, NULL);
     lk_hold first, second;
@@ -148,9 +142,8 @@ static void failover_grants_a_lock_twice(void **state)
     lk_close(one);
 }
 
-static void replicas_option_refuses_the_lock_that_a_failover_would_grant_twice(void **state)
+TEST_THAT(replicas_option_refuses_the_lock_that_a_failover_would_grant_twice)
 {
-    (void)state;
     const lk_options options = {.lease_ms = LONG_MS, .replicas = 1, .replicas_ms = 1000};
     lk_client *one = set_client("redis-token", set.url, &options);
     lk_client *two = set_client("redis-token", set.url, NULL);
@@ -166,19 +159,4 @@ static void replicas_option_refuses_the_lock_that_a_failover_would_grant_twice(v
     assert_int_equal(lk_release(&second), LK_OK);
     lk_close(two);
     lk_close(one);
-}
-
-#define ON_A_FRESH_SET(test) cmocka_unit_test_setup_teardown(test, open_set, close_set)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FRESH_SET(client_follows_a_killed_master_with_every_call_bounded),
-        ON_A_FRESH_SET(client_follows_a_switch_by_hand_though_the_old_master_lives),
-        ON_A_FRESH_SET(lock_lost_in_a_switch_is_told),
-        ON_A_FRESH_SET(lock_that_the_replica_has_survives_the_switch),
-        ON_A_FRESH_SET(failover_grants_a_lock_twice),
-        ON_A_FRESH_SET(replicas_option_refuses_the_lock_that_a_failover_would_grant_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

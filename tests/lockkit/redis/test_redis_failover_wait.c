@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "process.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 
 #define KEY "lock:item:1"
@@ -55,34 +52,21 @@ static void waiter_wakes_across_a_switch(const char *guard, int signal)
     lk_close(holder);
 }
 
-static void waiter_for_a_message_follows_a_killed_master(void **state)
+TEST_FIXTURE(open_set, close_set);
+
+TEST_THAT(waiter_for_a_message_follows_a_killed_master)
 {
-    (void)state;
     waiter_wakes_across_a_switch("redis-reentrant", SIGKILL);
 }
 
-static void waiter_in_the_queue_follows_a_killed_master(void **state)
+TEST_THAT(waiter_in_the_queue_follows_a_killed_master)
 {
-    (void)state;
     waiter_wakes_across_a_switch("redis-fair", SIGKILL);
 }
 
 /* The socket stays open; only the missing answers show the hang. */
-static void waiter_for_a_message_follows_a_master_that_hangs(void **state)
+TEST_THAT(waiter_for_a_message_follows_a_master_that_hangs)
 {
-    (void)state;
     waiter_wakes_across_a_switch("redis-reentrant", SIGSTOP);
     assert_int_equal(sandbox_signal(set.master, SIGCONT), 0);
-}
-
-#define ON_A_FRESH_SET(test) cmocka_unit_test_setup_teardown(test, open_set, close_set)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FRESH_SET(waiter_for_a_message_follows_a_killed_master),
-        ON_A_FRESH_SET(waiter_in_the_queue_follows_a_killed_master),
-        ON_A_FRESH_SET(waiter_for_a_message_follows_a_master_that_hangs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,8 @@
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "redis_link.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +28,12 @@ static void queue_up_holder(struct holder *holder, int64_t lease_ms)
     assert_true(world_becomes(before + 1, LONG_MS, "LLEN " QUEUE));
 }
 
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(hold_it, let_go);
+
 /* The waiters belong to two clients, alternately. */
-static void grants_follow_the_order_of_arrival_and_fences_rise(void **state)
+TEST_THAT(grants_follow_the_order_of_arrival_and_fences_rise)
 {
-    (void)state;
     struct asker waiters[WAITERS];
     lk_client *other = world_client(GUARD, NULL);
     for (int i = 0; i < WAITERS; i++)
@@ -56,9 +55,8 @@ static void grants_follow_the_order_of_arrival_and_fences_rise(void **state)
     lk_close(other);
 }
 
-static void newcomer_does_not_overtake_though_the_lock_looks_free(void **state)
+TEST_THAT(newcomer_does_not_overtake_though_the_lock_looks_free)
 {
-    (void)state;
     struct asker waiter;
     lk_hold hold;
     queue_up(&waiter, client, LONG_MS);
@@ -71,9 +69,8 @@ static void newcomer_does_not_overtake_though_the_lock_looks_free(void **state)
     lk_close(newcomer);
 }
 
-static void waiter_who_gives_up_leaves_the_queue(void **state)
+TEST_THAT(waiter_who_gives_up_leaves_the_queue)
 {
-    (void)state;
     struct asker hasty, patient;
     queue_up(&hasty, client, 300);
     queue_up(&patient, client, LONG_MS);
@@ -88,9 +85,8 @@ static void waiter_who_gives_up_leaves_the_queue(void **state)
 
 /* The hand-over comes between the waiter's last refused try and its leaving the queue. lk_acquire()
  * cannot be stopped there, so the provider is called directly. */
-static void waiter_who_gives_up_passes_on_what_it_was_handed(void **state)
+TEST_THAT(waiter_who_gives_up_passes_on_what_it_was_handed)
 {
-    (void)state;
     static const char id[] = "00112233445566778899aabbccddeeff";
     const lk_provider *fair = &lk_redis_fair;
     struct link link;
@@ -122,9 +118,8 @@ static void waiter_who_gives_up_passes_on_what_it_was_handed(void **state)
     link_close(&link);
 }
 
-static void dead_waiter_is_passed_over_within_its_threshold(void **state)
+TEST_THAT(dead_waiter_is_passed_over_within_its_threshold)
 {
-    (void)state;
     struct holder dead;
     struct asker patient;
     queue_up_holder(&dead, LONG_MS);
@@ -163,23 +158,20 @@ static uint64_t grants_past_a_waiter_last_seen(int64_t ago_ms)
 }
 
 /* The numbers are fixed here: they do not follow the guard's constants. */
-static void waiter_dead_for_two_seconds_is_passed_over_at_once(void **state)
+TEST_THAT(waiter_dead_for_two_seconds_is_passed_over_at_once)
 {
-    (void)state;
     assert_int_equal(grants_past_a_waiter_last_seen(2100), 1);
 }
 
-static void waiter_seen_within_two_seconds_is_handed_the_lock(void **state)
+TEST_THAT(waiter_seen_within_two_seconds_is_handed_the_lock)
 {
-    (void)state;
     assert_int_equal(grants_past_a_waiter_last_seen(500), 2);
 }
 
 /* The lock was handed to the stopped waiter and expired. The waiter has lost its place and queues
  * again at the end. */
-static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **state)
+TEST_THAT(stopped_waiter_loses_its_place_and_comes_back_at_the_end)
 {
-    (void)state;
     struct holder stopped;
     struct asker patient;
     queue_up_holder(&stopped, CLAIM_MS);
@@ -198,9 +190,8 @@ static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **stat
 }
 
 /* So the keys vanish if all waiters die and no new one comes. */
-static void queue_keys_carry_an_expiry(void **state)
+TEST_THAT(queue_keys_carry_an_expiry)
 {
-    (void)state;
     struct asker waiters[2];
     queue_up(&waiters[0], client, LONG_MS);
     queue_up(&waiters[1], client, LONG_MS);
@@ -213,9 +204,8 @@ static void queue_keys_carry_an_expiry(void **state)
     }
 }
 
-static void dead_holders_lock_goes_to_the_first_in_the_queue(void **state)
+TEST_THAT(dead_holders_lock_goes_to_the_first_in_the_queue)
 {
-    (void)state;
     struct asker waiters[3];
     for (int i = 0; i < 3; i++)
         queue_up(&waiters[i], client, LONG_MS);
@@ -234,18 +224,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup_teardown(test, hold_it, let_go)
-    const struct CMUnitTest tests[] = {
-        CASE(grants_follow_the_order_of_arrival_and_fences_rise),
-        CASE(newcomer_does_not_overtake_though_the_lock_looks_free),
-        CASE(waiter_who_gives_up_leaves_the_queue),
-        CASE(waiter_who_gives_up_passes_on_what_it_was_handed),
-        CASE(dead_waiter_is_passed_over_within_its_threshold),
-        CASE(waiter_dead_for_two_seconds_is_passed_over_at_once),
-        CASE(waiter_seen_within_two_seconds_is_handed_the_lock),
-        CASE(stopped_waiter_loses_its_place_and_comes_back_at_the_end),
-        CASE(queue_keys_carry_an_expiry),
-        CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

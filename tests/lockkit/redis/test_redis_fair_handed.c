@@ -5,11 +5,8 @@
 #include "lock_world.h"
 #include "redis_link.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,9 +94,11 @@ static int let_go(void **state)
     return 0;
 }
 
-static void whoever_was_handed_the_lock_has_it_without_another_command(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(hold_it, let_go);
+
+TEST_THAT(whoever_was_handed_the_lock_has_it_without_another_command)
 {
-    (void)state;
     queue_up(LONG_MS);
     uint64_t commands = waiter.link.commands;
     assert_int_equal(lk_release(&first), LK_OK);
@@ -112,9 +111,8 @@ static void whoever_was_handed_the_lock_has_it_without_another_command(void **st
 }
 
 /* The hand-over happened after that try, whenever its message arrived. */
-static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
+TEST_THAT(lease_of_what_was_handed_counts_from_the_try_before)
 {
-    (void)state;
     queue_up(LONG_MS);
     assert_int_equal(lk_release(&first), LK_OK);
     wait_for_message();
@@ -124,9 +122,8 @@ static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
 }
 
 /* The process slept for most of the lease, so the waiter asks the server for a new one. */
-static void message_of_half_a_lease_ago_is_claimed(void **state)
+TEST_THAT(message_of_half_a_lease_ago_is_claimed)
 {
-    (void)state;
     queue_up(LONG_MS);
     uint64_t commands = waiter.link.commands;
     assert_int_equal(lk_release(&first), LK_OK);
@@ -138,9 +135,8 @@ static void message_of_half_a_lease_ago_is_claimed(void **state)
     leave();
 }
 
-static void short_lease_is_claimed_and_short(void **state)
+TEST_THAT(short_lease_is_claimed_and_short)
 {
-    (void)state;
     queue_up(CLAIM_MS / 2);
     uint64_t commands = waiter.link.commands;
     assert_int_equal(lk_release(&first), LK_OK);
@@ -153,9 +149,8 @@ static void short_lease_is_claimed_and_short(void **state)
 }
 
 /* The message belongs to a lock that has ended; since then the waiter's next try was refused. */
-static void message_for_an_older_try_grants_nothing(void **state)
+TEST_THAT(message_for_an_older_try_grants_nothing)
 {
-    (void)state;
     queue_up(LONG_MS);
     char message[LK_TOKEN_MAX + 64];
     snprintf(message, sizeof message, "%s %d %lld", waiter.hold.token, OLD_FENCE,
@@ -207,21 +202,19 @@ static void nothing_is_left_of_a_try_that_was_undone(bool asked, bool heard_befo
 }
 
 /* The message arrives before or after the undoing. */
-static void message_for_a_try_that_was_undone_grants_nothing(void **state)
+TEST_THAT(message_for_a_try_that_was_undone_grants_nothing)
 {
     for (int i = 0; i < 4; i++) {
         if (i > 0)
             assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &first), LK_OK);
         nothing_is_left_of_a_try_that_was_undone(i & 1, i & 2);
     }
-    (void)state;
 }
 
 /* No client receives the message, as if the waiter had died. The lock is handed over only for the
  * short claim time. */
-static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void **state)
+TEST_THAT(lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks)
 {
-    (void)state;
     char token[LK_TOKEN_MAX + 1], sign[64];
     queue_up(LONG_MS);
     snprintf(sign, sizeof sign, "99999999999999 %d 1", LONG_MS);
@@ -234,19 +227,4 @@ static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void *
     assert_int_equal(lk_force_release(client, KEY), LK_OK);
     assert_int_equal(try_at(now_us()), LK_OK);
     leave();
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, hold_it, let_go)
-    const struct CMUnitTest tests[] = {
-        CASE(whoever_was_handed_the_lock_has_it_without_another_command),
-        CASE(lease_of_what_was_handed_counts_from_the_try_before),
-        CASE(message_of_half_a_lease_ago_is_claimed),
-        CASE(short_lease_is_claimed_and_short),
-        CASE(message_for_an_older_try_grants_nothing),
-        CASE(message_for_a_try_that_was_undone_grants_nothing),
-        CASE(lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -3,9 +3,11 @@
 #include "process.h"
 #include "sandbox_proxy.h"
 
-static void lost_message_costs_at_most_a_refresh(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(hold_it, let_go);
+
+TEST_THAT(lost_message_costs_at_most_a_refresh)
 {
-    (void)state;
     struct asker waiter;
     struct proxy *proxy = proxy_open(world_redis->port);
     assert_non_null(proxy);
@@ -23,9 +25,8 @@ static void lost_message_costs_at_most_a_refresh(void **state)
     proxy_close(proxy);
 }
 
-static void broken_subscription_is_remade_and_the_place_kept(void **state)
+TEST_THAT(broken_subscription_is_remade_and_the_place_kept)
 {
-    (void)state;
     struct asker waiters[2];
     lk_client *other = world_client(GUARD, NULL);
     queue_up(&waiters[0], client, LONG_MS);
@@ -42,9 +43,8 @@ static void broken_subscription_is_remade_and_the_place_kept(void **state)
 }
 
 /* A waiter without a subscription tries at intervals, not continuously. */
-static void without_a_subscription_the_server_is_not_stormed(void **state)
+TEST_THAT(without_a_subscription_the_server_is_not_stormed)
 {
-    (void)state;
     enum { A_WHILE_MS = 500, TRIES_MAX = 200 };
     struct asker waiter = {.client = client, .key = KEY, .wait_ms = 100};
     asker_start(&waiter); /* the client listens from now on */
@@ -65,9 +65,8 @@ static void without_a_subscription_the_server_is_not_stormed(void **state)
 
 /* A try has queued the waiter, but its answer is lost. Undoing the try must remove it from the
  * queue. */
-static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
+TEST_THAT(undone_attempt_leaves_no_ghost_in_the_queue)
 {
-    (void)state;
     struct asker waiter;
     struct proxy *proxy = proxy_open(world_redis->port);
     assert_non_null(proxy);
@@ -90,9 +89,8 @@ static bool is_held(void *proxy)
 }
 
 /* A release must not be delayed: the next holder waits for it. */
-static void release_does_not_wait_for_the_answer_to_a_try(void **state)
+TEST_THAT(release_does_not_wait_for_the_answer_to_a_try)
 {
-    (void)state;
     lk_hold hold;
     struct proxy *proxy = proxy_open(world_redis->port);
     assert_non_null(proxy);
@@ -112,17 +110,4 @@ static void release_does_not_wait_for_the_answer_to_a_try(void **state)
     assert_int_equal(lk_release(&first), LK_OK);
     lk_close(both);
     proxy_close(proxy);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, hold_it, let_go)
-    const struct CMUnitTest tests[] = {
-        CASE(lost_message_costs_at_most_a_refresh),
-        CASE(broken_subscription_is_remade_and_the_place_kept),
-        CASE(without_a_subscription_the_server_is_not_stormed),
-        CASE(undone_attempt_leaves_no_ghost_in_the_queue),
-        CASE(release_does_not_wait_for_the_answer_to_a_try),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

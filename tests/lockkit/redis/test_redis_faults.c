@@ -7,11 +7,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +49,11 @@ static bool is_unknown_or_unsent(lk_status status)
     return status == LK_UNKNOWN || status == LK_UNAVAILABLE;
 }
 
-static void every_guard_is_bounded_while_the_server_stands_still(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(every_guard_is_bounded_while_the_server_stands_still)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(guards); i++) {
         lk_hold hold;
         lk_client *client = world_warm(world_client(guards[i], &impatient));
@@ -79,9 +78,8 @@ static bool is_served(void *client)
     return world_acquire(client, KEY, 0, 0, &hold) == LK_OK && lk_release(&hold) == LK_OK;
 }
 
-static void every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back(void **state)
+TEST_THAT(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back)
 {
-    (void)state;
     lk_client *clients[COUNT(guards)];
     lk_hold holds[COUNT(guards)];
     for (size_t i = 0; i < COUNT(guards); i++) {
@@ -106,9 +104,8 @@ static void every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_b
 }
 
 /* Waiters, by message or by polling, are served after the server restarts empty. */
-static void waiters_survive_a_restart_of_the_server(void **state)
+TEST_THAT(waiters_survive_a_restart_of_the_server)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(guards); i++) {
         struct hooked hooked;
         lk_hold hold;
@@ -139,9 +136,8 @@ static int log_in_again(void **state)
 }
 
 /* Without a login, so that the first question is a command. */
-static void every_guard_is_bounded_before_something_that_is_not_redis(void **state)
+TEST_THAT_WITH(every_guard_is_bounded_before_something_that_is_not_redis, world_empty, log_in_again)
 {
-    (void)state;
     unsetenv("LOCKKIT_REDIS_AUTH");
     static const enum impostor_manner manners[] = {IMPOSTOR_GARBAGE, IMPOSTOR_BAD_TYPE,
                                                    IMPOSTOR_HUGE,    IMPOSTOR_ENDLESS,
@@ -193,9 +189,8 @@ static bool three_leases_are_over(void *start_ms)
     return test_now_ms() - *(int64_t *)start_ms > 3 * LEASE_MS;
 }
 
-static void section_of_three_leases_keeps_its_lock(void **state)
+TEST_THAT(section_of_three_leases_keeps_its_lock)
 {
-    (void)state;
     lk_client *clients[COUNT(renewed)];
     lk_hold holds[COUNT(renewed)], second;
     int64_t start_ms = test_now_ms(), left_ms;
@@ -218,9 +213,8 @@ static void section_of_three_leases_keeps_its_lock(void **state)
 }
 
 /* A killed holder renews no more. */
-static void killed_holder_is_succeeded_within_one_lease(void **state)
+TEST_THAT(killed_holder_is_succeeded_within_one_lease)
 {
-    (void)state;
     struct holder holders[COUNT(renewed)];
     lk_client *clients[COUNT(renewed)];
     struct asker successors[COUNT(renewed)];
@@ -252,9 +246,8 @@ static void killed_holder_is_succeeded_within_one_lease(void **state)
     }
 }
 
-static void key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(void **state)
+TEST_THAT(key_deleted_under_its_holder_is_told_within_a_third_of_the_lease)
 {
-    (void)state;
     enum { THIRD_MS = 1000 };
     lk_client *clients[COUNT(renewed)];
     lk_hold holds[COUNT(renewed)];
@@ -279,9 +272,8 @@ static void key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(voi
 }
 
 /* The server is stopped for longer than the lease. */
-static void lease_that_cannot_be_renewed_is_told_lost_when_it_ends(void **state)
+TEST_THAT(lease_that_cannot_be_renewed_is_told_lost_when_it_ends)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(renewed); i++) {
         lk_client *client = world_warm(world_client(
             renewed[i], &(lk_options){.lease_ms = LEASE_MS, .command_timeout_ms = 100}));
@@ -306,17 +298,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup(test, world_empty)
-    const struct CMUnitTest tests[] = {
-        CASE(every_guard_is_bounded_while_the_server_stands_still),
-        CASE(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back),
-        CASE(waiters_survive_a_restart_of_the_server),
-        cmocka_unit_test_setup_teardown(every_guard_is_bounded_before_something_that_is_not_redis,
-                                        world_empty, log_in_again),
-        CASE(section_of_three_leases_keeps_its_lock),
-        CASE(killed_holder_is_succeeded_within_one_lease),
-        CASE(key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
-        CASE(lease_that_cannot_be_renewed_is_told_lost_when_it_ends),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -7,11 +7,8 @@
 #include "process.h"
 #include "sandbox.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -209,9 +206,10 @@ static uint64_t enumerate(lk_client *client, int length, bool *ret_rises, uint64
     return sequence;
 }
 
-static void fences_rise_whatever_happens(void **state)
+GROUP_FIXTURE(open_all, close_all);
+
+TEST_THAT(fences_rise_whatever_happens)
 {
-    (void)state;
     for (int i = 0; i < GUARDS; i++) {
         bool rises;
         uint64_t lower;
@@ -233,9 +231,8 @@ static bool is_empty(void *arg)
     return ask("DBSIZE") == 0;
 }
 
-static void nothing_is_left_a_minute_after_the_last_grant(void **state)
+TEST_THAT(nothing_is_left_a_minute_after_the_last_grant)
 {
-    (void)state;
     enum { ORDERS = 200 };
     for (int i = 0; i < GUARDS; i++) {
         ask("FLUSHALL");
@@ -252,13 +249,4 @@ static void nothing_is_left_a_minute_after_the_last_grant(void **state)
         assert_int_equal(sandbox_set_clock(redis, (KEEP_MS + 1000) * INT64_C(1000)), 0);
         assert_true(wait_until(is_empty, NULL, PATIENCE_MS));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fences_rise_whatever_happens),
-        cmocka_unit_test(nothing_is_left_a_minute_after_the_last_grant),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -3,11 +3,8 @@
 #include "login.h"
 #include "redis.h"
 #include "lockkit.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,18 +84,19 @@ static void expect(const char *message, const char *words)
         fail_msg("no \"%s\" in \"%s\"", words, message);
 }
 
-static void the_environment_s_login_is_used(void **state)
+GROUP_FIXTURE(open_servers, close_servers);
+TEST_FIXTURE(NULL, log_in_again);
+
+TEST_THAT_WITH(the_environment_s_login_is_used, NULL, NULL)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     for (size_t i = 0; i < TOPOLOGIES; i++)
         if (try_once(&topologies[i], message) != LK_OK)
             fail_msg("%s: %s", topologies[i].url, message);
 }
 
-static void without_a_login_it_is_said_where_to_give_it(void **state)
+TEST_THAT(without_a_login_it_is_said_where_to_give_it)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     for (size_t i = 0; i < TOPOLOGIES; i++) {
         log_in_again(NULL);
@@ -110,9 +108,8 @@ static void without_a_login_it_is_said_where_to_give_it(void **state)
     }
 }
 
-static void a_wrong_password_is_told_with_the_server_and_without_itself(void **state)
+TEST_THAT(a_wrong_password_is_told_with_the_server_and_without_itself)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX], server[32];
     for (size_t i = 0; i < TOPOLOGIES; i++) {
         log_in_again(NULL);
@@ -126,9 +123,8 @@ static void a_wrong_password_is_told_with_the_server_and_without_itself(void **s
     }
 }
 
-static void a_wrong_form_is_refused_at_open(void **state)
+TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    (void)state;
     lk_error error;
     lk_client *client;
     for (size_t i = 0; i < TOPOLOGIES; i++) {
@@ -142,26 +138,12 @@ static void a_wrong_form_is_refused_at_open(void **state)
     }
 }
 
-static void the_endpoint_s_own_login_comes_first(void **state)
+TEST_THAT(the_endpoint_s_own_login_comes_first)
 {
-    (void)state;
     char message[LK_MESSAGE_MAX];
     struct topology own = topologies[0];
     snprintf(own.url, sizeof own.url, "redis://default:%s@127.0.0.1:%d", sandbox_password(),
              own.port);
     setenv(LK_REDIS_LOGIN, WRONG, 1);
     assert_int_equal(try_once(&own, message), LK_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_s_login_is_used),
-        cmocka_unit_test_teardown(without_a_login_it_is_said_where_to_give_it, log_in_again),
-        cmocka_unit_test_teardown(a_wrong_password_is_told_with_the_server_and_without_itself,
-                                  log_in_again),
-        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
-        cmocka_unit_test_teardown(the_endpoint_s_own_login_comes_first, log_in_again),
-    };
-    return cmocka_run_group_tests(tests, open_servers, close_servers);
 }

@@ -4,11 +4,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,9 +82,11 @@ static int64_t wait_of_another(const char *guard)
     return took_ms;
 }
 
-static void release_that_redis_answers_too_late_is_settled_when_it_answers(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(release_that_redis_answers_too_late_is_settled_when_it_answers)
 {
-    (void)state;
     for (int i = 0; i < GUARDS; i++) {
         lk_hold hold;
         lk_client *client = warm(world_client(guards[i], &quick));
@@ -104,9 +103,8 @@ static void release_that_redis_answers_too_late_is_settled_when_it_answers(void 
 
 /* A bare DEL is not repeated: another client may hold the key by then. A lock without a lease stays
  * until an operator frees it. */
-static void bare_release_that_did_not_arrive_is_left(void **state)
+TEST_THAT(bare_release_that_did_not_arrive_is_left)
 {
-    (void)state;
     static const struct {
         const char *guard;
         bool forever;
@@ -146,9 +144,8 @@ static void deafen(void *proxy)
 }
 
 /* The answer to the try is lost, and the clean-up does not arrive. */
-static void attempt_whose_clean_up_is_lost_too_leaves_no_grant(void **state)
+TEST_THAT(attempt_whose_clean_up_is_lost_too_leaves_no_grant)
 {
-    (void)state;
     for (int i = 0; i < GUARDS; i++) {
         lk_hold hold;
         struct proxy *proxy = proxy_open(world_redis->port);
@@ -203,9 +200,8 @@ static void part(void)
 }
 
 /* The waiter times out, but Redis does not receive its leaving the queue. */
-static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
+TEST_THAT(grant_to_a_waiter_that_is_gone_is_released_at_once)
 {
-    (void)state;
     char standing[LK_TOKEN_MAX + 1];
     queue_up();
     proxy_drop(line, PROXY_TO_SERVER, true);
@@ -222,9 +218,8 @@ static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
 }
 
 /* The waiter times out, and the command to leave the queue is lost. */
-static void waiter_whose_leave_is_lost_does_not_stay_in_the_queue(void **state)
+TEST_THAT(waiter_whose_leave_is_lost_does_not_stay_in_the_queue)
 {
-    (void)state;
     queue_up();
     proxy_lose_request(line, "\r\n$1\r\n1\r\n", 1); /* ARGV of the release: it may queue */
     assert_int_equal(asker_join(&waiter), LK_TIMEOUT);
@@ -233,17 +228,4 @@ static void waiter_whose_leave_is_lost_does_not_stay_in_the_queue(void **state)
     assert_int_equal(lk_release(&first), LK_OK);
     assert_int_equal(world_ask("EXISTS " KEY), 0);
     part();
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup(test, world_empty)
-    const struct CMUnitTest tests[] = {
-        CASE(release_that_redis_answers_too_late_is_settled_when_it_answers),
-        CASE(bare_release_that_did_not_arrive_is_left),
-        CASE(attempt_whose_clean_up_is_lost_too_leaves_no_grant),
-        CASE(grant_to_a_waiter_that_is_gone_is_released_at_once),
-        CASE(waiter_whose_leave_is_lost_does_not_stay_in_the_queue),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -2,11 +2,8 @@
 #include "digits.h"
 #include "redis_guard.h"
 #include "redis_protocol.h"
+#include "tests.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,9 +25,8 @@ static void assert_same(int n, const char **words)
     redisFreeCommand(expected);
 }
 
-static void words_of_every_length_are_framed_as_hiredis_does(void **state)
+TEST_THAT(words_of_every_length_are_framed_as_hiredis_does)
 {
-    (void)state;
     static char word[WORD_MAX + 1];
     for (size_t length = 0; length <= WORD_MAX; length++) { /* beyond the buffer on the stack */
         memset(word, 'x', length);
@@ -39,9 +35,8 @@ static void words_of_every_length_are_framed_as_hiredis_does(void **state)
     }
 }
 
-static void many_words_are_framed_as_hiredis_does(void **state)
+TEST_THAT(many_words_are_framed_as_hiredis_does)
 {
-    (void)state;
     const char *words[WORDS_MAX];
     for (int n = 1; n <= WORDS_MAX; n++) {
         words[n - 1] = n % 3 == 0 ? "" : "lock:item:1";
@@ -49,9 +44,8 @@ static void many_words_are_framed_as_hiredis_does(void **state)
     }
 }
 
-static void usual_commands_need_no_heap(void **state)
+TEST_THAT(usual_commands_need_no_heap)
 {
-    (void)state;
     lk_redis_encoded encoded;
     static const char sha[] = "0123456789012345678901234567890123456789";
     assert_true(
@@ -75,9 +69,8 @@ static void assert_same_digits(uint64_t number)
     assert_string_equal(lk_redis_number(written, (int64_t)number), expected);
 }
 
-static void numbers_are_written_as_printf_does(void **state)
+TEST_THAT(numbers_are_written_as_printf_does)
 {
-    (void)state;
     for (int bits = 0; bits < 64; bits++) {
         uint64_t number = UINT64_C(1) << bits;
         assert_same_digits(number - 1);
@@ -88,15 +81,4 @@ static void numbers_are_written_as_printf_does(void **state)
         assert_same_digits(number - 1);
         assert_same_digits(number);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_of_every_length_are_framed_as_hiredis_does),
-        cmocka_unit_test(many_words_are_framed_as_hiredis_does),
-        cmocka_unit_test(usual_commands_need_no_heap),
-        cmocka_unit_test(numbers_are_written_as_printf_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

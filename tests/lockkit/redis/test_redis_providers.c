@@ -4,11 +4,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +23,11 @@ static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redi
 
 /* -- redis-token and other clients of its protocol --------------------------------------------- */
 
-static void value_of_a_token_lock_is_its_token(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(value_of_a_token_lock_is_its_token)
 {
-    (void)state;
     char value[LK_TOKEN_MAX + 1];
     lk_hold hold;
     lk_client *client = world_client("redis-token", NULL);
@@ -41,9 +40,8 @@ static void value_of_a_token_lock_is_its_token(void **state)
 }
 
 /* Any client that uses SET NX PX and compare-and-delete. */
-static void foreign_client_of_the_protocol_excludes_and_is_excluded(void **state)
+TEST_THAT(foreign_client_of_the_protocol_excludes_and_is_excluded)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_client("redis-token", NULL);
     assert_int_equal(world_ask("SET " KEY " foreign NX PX 20000"), 1);
@@ -59,9 +57,8 @@ static void foreign_client_of_the_protocol_excludes_and_is_excluded(void **state
 }
 
 /* One owner makes two calls. Without re-entry neither may free the other's lock. */
-static void two_holds_of_one_owner_are_told_apart(void **state)
+TEST_THAT(two_holds_of_one_owner_are_told_apart)
 {
-    (void)state;
     static const char *const names[] = {"redis-token", "redis-fair"};
     for (size_t i = 0; i < COUNT(names); i++) {
         world_ask("FLUSHALL");
@@ -82,9 +79,8 @@ static void two_holds_of_one_owner_are_told_apart(void **state)
 /* -- fences -------------------------------------------------------------------------------------
  */
 
-static void fences_rise_per_key_across_guards(void **state)
+TEST_THAT(fences_rise_per_key_across_guards)
 {
-    (void)state;
     lk_client *clients[COUNT(fenced)];
     uint64_t last = 0;
     for (size_t i = 0; i < COUNT(fenced); i++)
@@ -100,9 +96,8 @@ static void fences_rise_per_key_across_guards(void **state)
         lk_close(clients[i]);
 }
 
-static void raised_counter_heals_one_lost_with_its_server(void **state)
+TEST_THAT(raised_counter_heals_one_lost_with_its_server)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fenced); i++) {
         lk_hold hold;
         uint64_t before;
@@ -128,9 +123,8 @@ static void raised_counter_heals_one_lost_with_its_server(void **state)
 }
 
 /* Fences rise up to the last integer that Lua represents exactly. */
-static void raised_counter_leaves_room_for_grants_that_rise(void **state)
+TEST_THAT(raised_counter_leaves_room_for_grants_that_rise)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fenced); i++) {
         lk_hold hold;
         uint64_t last = UINT64_C(1) << 53;
@@ -153,9 +147,8 @@ static void raised_counter_leaves_room_for_grants_that_rise(void **state)
 /* -- flawed guards ------------------------------------------------------------------------------
  */
 
-static void setnx_expire_rounds_leases_up_to_seconds(void **state)
+TEST_THAT(setnx_expire_rounds_leases_up_to_seconds)
 {
-    (void)state;
     static const struct {
         int64_t lease_ms, low_ms, high_ms;
     } rows[] = {{700, 1, 1000}, {1000, 1, 1000}, {1001, 1001, 2000}, {20000, 18000, 20000}};
@@ -170,9 +163,8 @@ static void setnx_expire_rounds_leases_up_to_seconds(void **state)
     lk_close(client);
 }
 
-static void holder_killed_before_expire_leaves_a_lock_without_lease(void **state)
+TEST_THAT(holder_killed_before_expire_leaves_a_lock_without_lease)
 {
-    (void)state;
     struct holder holder;
     struct holder_plan plan = {.guard = "redis-setnx-expire",
                                .endpoints = world_redis->url,
@@ -198,9 +190,8 @@ static void be_quicker(void *arg)
 }
 
 /* Both see an expired stamp; B replaces it first; A's GETSET then replaces B's. */
-static void getset_loser_moves_the_stamp_of_the_winner(void **state)
+TEST_THAT(getset_loser_moves_the_stamp_of_the_winner)
 {
-    (void)state;
     struct hooked hooked;
     struct rival rival = {.client = world_client("redis-getset", NULL)};
     lk_client *client = world_client("redis-getset", &(lk_options){.env = hook(&hooked)});
@@ -221,9 +212,8 @@ static void getset_loser_moves_the_stamp_of_the_winner(void **state)
     lk_close(client);
 }
 
-static void getset_client_whose_clock_is_ahead_takes_a_live_lock(void **state)
+TEST_THAT(getset_client_whose_clock_is_ahead_takes_a_live_lock)
 {
-    (void)state;
     struct hooked hooked;
     lk_hold hold, thief;
     lk_client *client = world_client("redis-getset", NULL);
@@ -240,9 +230,8 @@ static void getset_client_whose_clock_is_ahead_takes_a_live_lock(void **state)
 }
 
 /* A holder whose own stamp has passed does not delete the key. */
-static void getset_holder_past_its_stamp_deletes_nothing(void **state)
+TEST_THAT(getset_holder_past_its_stamp_deletes_nothing)
 {
-    (void)state;
     lk_hold a, b;
     lk_client *client = world_client("redis-getset", NULL);
     assert_int_equal(world_acquire(client, KEY, 50, 0, &a), LK_OK);
@@ -257,9 +246,8 @@ static void getset_holder_past_its_stamp_deletes_nothing(void **state)
  */
 
 /* A key of any guard counts as held, and no guard harms the key of another. */
-static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state)
+TEST_THAT(guards_of_different_kinds_exclude_each_other_on_one_key)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(guards); i++)
         for (size_t j = 0; j < COUNT(guards); j++) {
             lk_hold hold, other;
@@ -277,9 +265,8 @@ static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state
 }
 
 /* Some releases send no message that the waiter receives. Then it polls at intervals. */
-static void waiter_behind_another_kind_of_guard_notices_its_release(void **state)
+TEST_THAT(waiter_behind_another_kind_of_guard_notices_its_release)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fenced); i++)
         for (size_t j = 0; j < COUNT(fenced); j++) {
             static struct asker waiter; /* static: a failed assertion leaves it running */
@@ -306,9 +293,8 @@ static void waiter_behind_another_kind_of_guard_notices_its_release(void **state
         }
 }
 
-static void lock_replaced_by_another_kind_is_lost(void **state)
+TEST_THAT(lock_replaced_by_another_kind_is_lost)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fenced); i++) {
         bool is_hash = strcmp(fenced[i], "redis-reentrant") == 0;
         lk_hold hold;
@@ -324,9 +310,8 @@ static void lock_replaced_by_another_kind_is_lost(void **state)
     }
 }
 
-static void every_guard_tells_its_four_facts_and_answers_ping(void **state)
+TEST_THAT(every_guard_tells_its_four_facts_and_answers_ping)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(guards); i++) {
         const lk_provider_info *info = lk_provider_find(guards[i]);
         assert_non_null(info);
@@ -342,9 +327,8 @@ static void every_guard_tells_its_four_facts_and_answers_ping(void **state)
 }
 
 /* The longest allowed key and owner fit everywhere. */
-static void longest_key_and_owner_fit(void **state)
+TEST_THAT(longest_key_and_owner_fit)
 {
-    (void)state;
     char key[LK_KEY_MAX + 1], owner[LK_OWNER_MAX + 1];
     memset(key, 'k', LK_KEY_MAX);
     key[LK_KEY_MAX] = '\0';
@@ -371,24 +355,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup(test, world_empty)
-    const struct CMUnitTest tests[] = {
-        CASE(value_of_a_token_lock_is_its_token),
-        CASE(foreign_client_of_the_protocol_excludes_and_is_excluded),
-        CASE(two_holds_of_one_owner_are_told_apart),
-        CASE(fences_rise_per_key_across_guards),
-        CASE(raised_counter_heals_one_lost_with_its_server),
-        CASE(raised_counter_leaves_room_for_grants_that_rise),
-        CASE(setnx_expire_rounds_leases_up_to_seconds),
-        CASE(holder_killed_before_expire_leaves_a_lock_without_lease),
-        CASE(getset_loser_moves_the_stamp_of_the_winner),
-        CASE(getset_client_whose_clock_is_ahead_takes_a_live_lock),
-        CASE(getset_holder_past_its_stamp_deletes_nothing),
-        CASE(guards_of_different_kinds_exclude_each_other_on_one_key),
-        CASE(waiter_behind_another_kind_of_guard_notices_its_release),
-        CASE(lock_replaced_by_another_kind_is_lost),
-        CASE(every_guard_tells_its_four_facts_and_answers_ping),
-        CASE(longest_key_and_owner_fit),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +49,11 @@ static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wa
 /* -- exclusion ----------------------------------------------------------------------------------
  */
 
-static void readers_share_and_keep_a_writer_out(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(open_clients, close_clients);
+
+TEST_THAT(readers_share_and_keep_a_writer_out)
 {
-    (void)state;
     lk_hold readers[READERS], writer;
     for (int i = 0; i < READERS; i++)
         assert_int_equal(READ(i % 2 ? client : other, &readers[i]), LK_OK);
@@ -67,9 +66,8 @@ static void readers_share_and_keep_a_writer_out(void **state)
     assert_int_equal(world_ask("DBSIZE"), 1); /* the fence counter */
 }
 
-static void writer_keeps_readers_and_writers_out(void **state)
+TEST_THAT(writer_keeps_readers_and_writers_out)
 {
-    (void)state;
     lk_hold writer, second;
     assert_int_equal(WRITE(client, &writer), LK_OK);
     assert_int_equal(READ(other, &second), LK_TIMEOUT);
@@ -81,9 +79,8 @@ static void writer_keeps_readers_and_writers_out(void **state)
     assert_int_equal(lk_release(&second), LK_OK);
 }
 
-static void fences_rise_over_readers_and_writers(void **state)
+TEST_THAT(fences_rise_over_readers_and_writers)
 {
-    (void)state;
     lk_hold first, second, writer;
     assert_int_equal(READ(client, &first), LK_OK);
     assert_int_equal(READ(other, &second), LK_OK);
@@ -95,9 +92,8 @@ static void fences_rise_over_readers_and_writers(void **state)
     lk_release(&writer);
 }
 
-static void lock_of_another_kind_keeps_both_modes_out_and_is_left_alone(void **state)
+TEST_THAT(lock_of_another_kind_keeps_both_modes_out_and_is_left_alone)
 {
-    (void)state;
     lk_hold hold;
     world_ask("SET " KEY " somebody PX %d", LONG_MS);
     assert_int_equal(READ(client, &hold), LK_TIMEOUT);
@@ -109,9 +105,8 @@ static void lock_of_another_kind_keeps_both_modes_out_and_is_left_alone(void **s
     assert_int_equal(world_ask("HLEN " KEY), 1);
 }
 
-static void reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_ends(void **state)
+TEST_THAT(reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_ends)
 {
-    (void)state;
     lk_hold hold;
     world_ask("SET " KEY " somebody PX %d", SHORT_MS);
     int64_t start_ms = test_now_ms();
@@ -123,9 +118,8 @@ static void reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_end
 /* -- leases -------------------------------------------------------------------------------------
  */
 
-static void lock_lives_as_long_as_the_longest_reader(void **state)
+TEST_THAT(lock_lives_as_long_as_the_longest_reader)
 {
-    (void)state;
     lk_hold brief, lasting;
     assert_int_equal(enter(client, LK_SHARED, LONG_MS, 0, &lasting), LK_OK);
     assert_int_equal(enter(other, LK_SHARED, SOON_MS, 0, &brief), LK_OK);
@@ -137,9 +131,8 @@ static void lock_lives_as_long_as_the_longest_reader(void **state)
     assert_int_equal(lk_release(&brief), LK_OK);
 }
 
-static void reader_who_shortens_its_lease_leaves_the_others_theirs(void **state)
+TEST_THAT(reader_who_shortens_its_lease_leaves_the_others_theirs)
 {
-    (void)state;
     lk_hold a, b;
     assert_int_equal(enter(client, LK_SHARED, LONG_MS, 0, &a), LK_OK);
     assert_int_equal(enter(other, LK_SHARED, LONG_MS, 0, &b), LK_OK);
@@ -153,9 +146,8 @@ static void reader_who_shortens_its_lease_leaves_the_others_theirs(void **state)
 
 /* B's lease ends while A still reads. B must learn it, and must not delay a writer after A has
  * left. */
-static void reader_whose_time_is_over_is_told_so_and_holds_nobody_up(void **state)
+TEST_THAT(reader_whose_time_is_over_is_told_so_and_holds_nobody_up)
 {
-    (void)state;
     lk_hold a, b, writer;
     char timeout[512];
     assert_int_equal(READ(client, &a), LK_OK);
@@ -174,9 +166,8 @@ static void reader_whose_time_is_over_is_told_so_and_holds_nobody_up(void **stat
     assert_int_equal(lk_release(&writer), LK_OK);
 }
 
-static void late_release_of_a_reader_tidies_up_and_keeps_the_others(void **state)
+TEST_THAT(late_release_of_a_reader_tidies_up_and_keeps_the_others)
 {
-    (void)state;
     lk_hold a, b, writer;
     assert_int_equal(READ(client, &a), LK_OK);
     assert_int_equal(enter(other, LK_SHARED, SHORT_MS, 0, &b), LK_OK);
@@ -199,9 +190,8 @@ static void expect_field(const char *want, const char *field)
     assert_string_equal(text, want);
 }
 
-static void holders_stand_where_redisson_looks_for_them(void **state)
+TEST_THAT(holders_stand_where_redisson_looks_for_them)
 {
-    (void)state;
     lk_hold hold;
     assert_int_equal(READ(client, &hold), LK_OK);
     expect_field("read", "mode");
@@ -216,9 +206,8 @@ static void holders_stand_where_redisson_looks_for_them(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
-static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
+TEST_THAT(reader_of_redisson_is_joined_and_keeps_its_lease)
 {
-    (void)state;
     lk_hold reader, writer;
     world_ask("HSET " KEY " mode read " REDISSON " 2");
     world_ask("PEXPIRE " KEY " %d", SOON_MS);
@@ -236,9 +225,8 @@ static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
 
 /* Such a number comes from another program, or is another guard's fence; it is no count of entries.
  */
-static void large_numbers_in_a_hash_do_not_hold_redis_up(void **state)
+TEST_THAT(large_numbers_in_a_hash_do_not_hold_redis_up)
 {
-    (void)state;
     lk_lock_info info;
     lk_hold writer;
     world_ask("HSET " KEY " mode read " REDISSON " 1 #fence 1000000000000");
@@ -251,9 +239,8 @@ static void large_numbers_in_a_hash_do_not_hold_redis_up(void **state)
     assert_int_equal(lk_release(&writer), LK_OK);
 }
 
-static void writer_of_redisson_is_waited_for_and_its_message_heard(void **state)
+TEST_THAT(writer_of_redisson_is_waited_for_and_its_message_heard)
 {
-    (void)state;
     struct hooked hooked;
     lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&hooked)});
     struct asker reader = {.client = waiting, .key = KEY, .mode = LK_SHARED, .wait_ms = LONG_MS};
@@ -268,26 +255,4 @@ static void writer_of_redisson_is_waited_for_and_its_message_heard(void **state)
     assert_true(test_now_ms() - start_ms < SOON_MS);
     assert_int_equal(lk_release(&reader.hold), LK_OK);
     lk_close(waiting);
-}
-
-#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, open_clients, close_clients)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(readers_share_and_keep_a_writer_out),
-        WORLD_TEST(writer_keeps_readers_and_writers_out),
-        WORLD_TEST(fences_rise_over_readers_and_writers),
-        WORLD_TEST(lock_of_another_kind_keeps_both_modes_out_and_is_left_alone),
-        WORLD_TEST(reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_ends),
-        WORLD_TEST(lock_lives_as_long_as_the_longest_reader),
-        WORLD_TEST(reader_who_shortens_its_lease_leaves_the_others_theirs),
-        WORLD_TEST(reader_whose_time_is_over_is_told_so_and_holds_nobody_up),
-        WORLD_TEST(late_release_of_a_reader_tidies_up_and_keeps_the_others),
-        WORLD_TEST(holders_stand_where_redisson_looks_for_them),
-        WORLD_TEST(reader_of_redisson_is_joined_and_keeps_its_lease),
-        WORLD_TEST(large_numbers_in_a_hash_do_not_hold_redis_up),
-        WORLD_TEST(writer_of_redisson_is_waited_for_and_its_message_heard),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

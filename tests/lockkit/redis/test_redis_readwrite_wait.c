@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 
 #define GUARD "redis-readwrite"
@@ -52,10 +49,12 @@ static bool crowd_refused(void *arg)
     return atomic_load(&crowd.refusals) >= crowd_refusals;
 }
 
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(open_clients, close_clients);
+
 /* All readers belong to one client, and none releases before all hold the lock. */
-static void writers_release_wakes_all_readers(void **state)
+TEST_THAT(writers_release_wakes_all_readers)
 {
-    (void)state;
     struct asker readers[READERS];
     lk_hold writer;
     lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
@@ -77,9 +76,8 @@ static void writers_release_wakes_all_readers(void **state)
     lk_close(waiting);
 }
 
-static void last_readers_release_wakes_a_writer(void **state)
+TEST_THAT(last_readers_release_wakes_a_writer)
 {
-    (void)state;
     lk_hold a, b;
     lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
     struct asker writer = {.client = waiting, .key = KEY, .wait_ms = LONG_MS};
@@ -98,9 +96,8 @@ static void last_readers_release_wakes_a_writer(void **state)
 }
 
 /* A weakness, as in Redisson: the next reader enters before the last one leaves. */
-static void stream_of_readers_starves_a_writer(void **state)
+TEST_THAT(stream_of_readers_starves_a_writer)
 {
-    (void)state;
     lk_hold readers[2];
     lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
     struct asker writer = {.client = waiting, .key = KEY, .wait_ms = SOON_MS / 2};
@@ -163,9 +160,8 @@ static void *contend(void *arg)
 }
 
 /* A forgotten waiter would sleep until a lease ends, far longer than this test takes. */
-static void no_writer_meets_anybody_and_nobody_is_forgotten(void **state)
+TEST_THAT(no_writer_meets_anybody_and_nobody_is_forgotten)
 {
-    (void)state;
     struct contender contenders[CONTENDERS];
     _Atomic int readers = 0, writers = 0;
     bool shared = false;
@@ -185,17 +181,4 @@ static void no_writer_meets_anybody_and_nobody_is_forgotten(void **state)
     }
     assert_true(shared);
     assert_int_equal(world_ask("DBSIZE"), 1);
-}
-
-#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, open_clients, close_clients)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(writers_release_wakes_all_readers),
-        WORLD_TEST(last_readers_release_wakes_a_writer),
-        WORLD_TEST(stream_of_readers_starves_a_writer),
-        WORLD_TEST(no_writer_meets_anybody_and_nobody_is_forgotten),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -6,11 +6,8 @@
 #include "sandbox_proxy.h"
 #include "redis_link.h"
 #include "redis.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -37,9 +34,11 @@ static lk_status enter(lk_client *client, const char *owner, int64_t lease_ms, l
 /* -- counting -----------------------------------------------------------------------------------
  */
 
-static void server_counts_entries_of_an_owner_where_redisson_does(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(server_counts_entries_of_an_owner_where_redisson_does)
 {
-    (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold holds[5], other;
     for (int i = 0; i < 5; i++) {
@@ -63,9 +62,8 @@ static void server_counts_entries_of_an_owner_where_redisson_does(void **state)
     lk_close(client);
 }
 
-static void inner_entry_keeps_the_outer_fence_though_the_counter_was_raised(void **state)
+TEST_THAT(inner_entry_keeps_the_outer_fence_though_the_counter_was_raised)
 {
-    (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold outer, inner;
     assert_int_equal(enter(client, "worker", 0, &outer), LK_OK);
@@ -80,9 +78,8 @@ static void inner_entry_keeps_the_outer_fence_though_the_counter_was_raised(void
     lk_close(client);
 }
 
-static void inner_entry_never_shortens_the_outer_lease(void **state)
+TEST_THAT(inner_entry_never_shortens_the_outer_lease)
 {
-    (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold outer, inner;
     assert_int_equal(enter(client, "worker", LONG_MS, &outer), LK_OK);
@@ -101,9 +98,8 @@ static void inner_entry_never_shortens_the_outer_lease(void **state)
 }
 
 /* An inner try whose answer is lost is undone once, whether it was executed or not. */
-static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_alone(void **state)
+TEST_THAT(undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_alone)
 {
-    (void)state;
     struct proxy *proxy = proxy_open(world_redis->port);
     assert_non_null(proxy);
     lk_client *client = world_client_at(GUARD, proxy_port(proxy), NULL);
@@ -132,9 +128,8 @@ static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_al
 }
 
 /* A try reaches the server after its repetition. The core repeats it with the same hold. */
-static void attempt_that_is_done_twice_counts_once(void **state)
+TEST_THAT(attempt_that_is_done_twice_counts_once)
 {
-    (void)state;
     const lk_provider *provider = &lk_redis_reentrant;
     struct link link;
     lk_hold hold = {.key = KEY, .lease_ms = LONG_MS, .token = "00112233:worker"};
@@ -154,9 +149,8 @@ static void attempt_that_is_done_twice_counts_once(void **state)
 /* -- together with Redisson ----------------------------------------------------------------------
  */
 
-static void excludes_and_is_excluded_by_a_lock_of_redisson(void **state)
+TEST_THAT(excludes_and_is_excluded_by_a_lock_of_redisson)
 {
-    (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold hold;
     world_ask("HSET " KEY " 6f0d5e9c-2a51-4a2e-9d2b-3c1f6a0f6a11:47 1");
@@ -179,9 +173,8 @@ static void excludes_and_is_excluded_by_a_lock_of_redisson(void **state)
     lk_close(client);
 }
 
-static void last_release_publishes_what_redisson_waits_for(void **state)
+TEST_THAT(last_release_publishes_what_redisson_waits_for)
 {
-    (void)state;
     lk_client *client = world_client(GUARD, NULL);
     lk_hold outer, inner;
     redisContext *listener = redis_connect(world_redis->port);
@@ -202,19 +195,4 @@ static void last_release_publishes_what_redisson_waits_for(void **state)
     assert_int_equal(poll(&more, 1, 0), 0);
     redisFree(listener);
     lk_close(client);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup(test, empty)
-    const struct CMUnitTest tests[] = {
-        CASE(server_counts_entries_of_an_owner_where_redisson_does),
-        CASE(inner_entry_keeps_the_outer_fence_though_the_counter_was_raised),
-        CASE(inner_entry_never_shortens_the_outer_lease),
-        CASE(undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_alone),
-        CASE(attempt_that_is_done_twice_counts_once),
-        CASE(excludes_and_is_excluded_by_a_lock_of_redisson),
-        CASE(last_release_publishes_what_redisson_waits_for),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -4,11 +4,7 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests.h"
 
 #define GUARD   "redis-reentrant"
 #define KEY     "lock:item:1"
@@ -34,9 +30,11 @@ static void release_other(void *arg)
     other->status = lk_release(&other->hold);
 }
 
-static void release_between_the_failed_try_and_subscribe_is_not_missed(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(release_between_the_failed_try_and_subscribe_is_not_missed)
 {
-    (void)state;
     struct hooked hooked;
     struct other_release other;
     lk_client *holder = world_client(GUARD, NULL);
@@ -57,9 +55,8 @@ static void release_between_the_failed_try_and_subscribe_is_not_missed(void **st
 }
 
 /* Expiry publishes nothing. */
-static void waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease(void **state)
+TEST_THAT(waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease)
 {
-    (void)state;
     struct holder holder;
     struct holder_plan plan = {
         .guard = GUARD, .endpoints = world_redis->url, .key = KEY, .lease_ms = 400};
@@ -94,9 +91,8 @@ static bool granted_another(void *grants)
 }
 
 /* Sixteen waiters sleep; each release leads to one try. */
-static void one_release_wakes_one_waiter_of_a_client(void **state)
+TEST_THAT(one_release_wakes_one_waiter_of_a_client)
 {
-    (void)state;
     struct asker waiters[WAITERS];
     bool taken[WAITERS] = {false};
     lk_client *holder = world_client(GUARD, NULL);
@@ -163,9 +159,8 @@ static void pair_close(struct pair *pair, int64_t bound_ms)
     lk_close(pair->holder);
 }
 
-static void broken_subscription_is_remade(void **state)
+TEST_THAT(broken_subscription_is_remade)
 {
-    (void)state;
     struct pair pair;
     pair_open(&pair, world_redis->port, 0);
     for (int i = 0; i < 3; i++) {
@@ -176,9 +171,8 @@ static void broken_subscription_is_remade(void **state)
 }
 
 /* The lock comes free without a message. The broken connection wakes the waiter. */
-static void waiter_looks_for_itself_when_its_subscription_breaks(void **state)
+TEST_THAT(waiter_looks_for_itself_when_its_subscription_breaks)
 {
-    (void)state;
     struct pair pair;
     pair_open(&pair, world_redis->port, LONG_MS);
     assert_true(world_becomes(1, LONG_MS, "PUBLISH " CHANNEL " 0"));
@@ -194,9 +188,8 @@ static void waiter_looks_for_itself_when_its_subscription_breaks(void **state)
 }
 
 /* The connection stays open, but the message does not arrive. */
-static void lost_message_costs_at_most_the_holders_lease(void **state)
+TEST_THAT(lost_message_costs_at_most_the_holders_lease)
 {
-    (void)state;
     enum { LEASE_MS = 1500 };
     struct pair pair;
     struct proxy *proxy = proxy_open(world_redis->port);
@@ -209,9 +202,8 @@ static void lost_message_costs_at_most_the_holders_lease(void **state)
     proxy_close(proxy);
 }
 
-static void waiter_who_may_not_subscribe_polls(void **state)
+TEST_THAT(waiter_who_may_not_subscribe_polls)
 {
-    (void)state;
     struct pair pair;
     world_ask("ACL SETUSER default -subscribe");
     pair_open(&pair, world_redis->port, 0);
@@ -223,15 +215,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup(test, empty)
-    const struct CMUnitTest tests[] = {
-        CASE(release_between_the_failed_try_and_subscribe_is_not_missed),
-        CASE(waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease),
-        CASE(one_release_wakes_one_waiter_of_a_client),
-        CASE(broken_subscription_is_remade),
-        CASE(waiter_looks_for_itself_when_its_subscription_breaks),
-        CASE(lost_message_costs_at_most_the_holders_lease),
-        CASE(waiter_who_may_not_subscribe_polls),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -5,11 +5,8 @@
 #include "redis.h"
 #include "redis_link.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,15 +77,16 @@ static void replica_has_it(const char *guard)
     lk_close(client);
 }
 
-static void granted_lock_stands_on_the_replica_by_then(void **state)
+GROUP_FIXTURE(open_pair, close_pair);
+TEST_FIXTURE(empty, NULL);
+
+TEST_THAT(granted_lock_stands_on_the_replica_by_then)
 {
-    (void)state;
     with_every_redis_guard(replica_has_it);
 }
 
-static void locks_granted_at_once_stand_on_the_replica_by_then(void **state)
+TEST_THAT(locks_granted_at_once_stand_on_the_replica_by_then)
 {
-    (void)state;
     static struct lock_batch batch;
     lk_client *client = client_of("redis-token", 1, ENOUGH_MS);
     batch_init(&batch, 0, LK_EACH_MAX, 0);
@@ -100,9 +98,8 @@ static void locks_granted_at_once_stand_on_the_replica_by_then(void **state)
     lk_close(client);
 }
 
-static void lock_that_was_handed_over_stands_on_the_replica_as_well(void **state)
+TEST_THAT(lock_that_was_handed_over_stands_on_the_replica_as_well)
 {
-    (void)state;
     struct hooked hooked;
     lk_options options = {.replicas = 1, .replicas_ms = ENOUGH_MS, .env = hook(&hooked)};
     lk_client *one = client_of("redis-fair", 1, ENOUGH_MS);
@@ -140,15 +137,13 @@ static void nothing_is_left(const char *guard)
     lk_close(client);
 }
 
-static void lock_with_too_few_copies_is_undone_and_unavailable(void **state)
+TEST_THAT(lock_with_too_few_copies_is_undone_and_unavailable)
 {
-    (void)state;
     with_every_redis_guard(nothing_is_left);
 }
 
-static void refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do(void **state)
+TEST_THAT(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do)
 {
-    (void)state;
     lk_client *client = client_of("redis-token", 2, SHORT_MS);
     lk_client *holder = set_client("redis-token", master->url, NULL);
     lk_hold hold, refused;
@@ -160,9 +155,8 @@ static void refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do(void
 }
 
 /* The wait exceeds the command timeout, but the client keeps the connection. */
-static void waiting_for_replicas_is_no_lost_answer(void **state)
+TEST_THAT(waiting_for_replicas_is_no_lost_answer)
 {
-    (void)state;
     lk_client *client = client_of("redis-token", 2, SET_TIMEOUT_MS + 300);
     lk_hold hold;
     int64_t start_ms = test_now_ms();
@@ -190,9 +184,8 @@ static void *take(void *arg)
 
 /* Each thread waits for the whole time without success. In sequence this would take 32 times as
  * long. */
-static void one_wait_serves_all_commands_of_a_batch(void **state)
+TEST_THAT(one_wait_serves_all_commands_of_a_batch)
 {
-    (void)state;
     struct taker taker[THREADS];
     lk_client *client = client_of("redis-token", 2, SHORT_MS);
     lk_hold hold;
@@ -212,9 +205,8 @@ static void one_wait_serves_all_commands_of_a_batch(void **state)
     lk_close(client);
 }
 
-static void nobody_waits_for_replicas_unasked(void **state)
+TEST_THAT(nobody_waits_for_replicas_unasked)
 {
-    (void)state;
     lk_client *client = client_of("redis-token", 0, 0);
     lk_hold hold;
     int64_t waits = set_calls_of(master, "wait");
@@ -225,9 +217,8 @@ static void nobody_waits_for_replicas_unasked(void **state)
 }
 
 /* The server's min-replicas-to-write refuses before a write. */
-static void server_without_enough_replicas_is_unavailable_and_says_why(void **state)
+TEST_THAT(server_without_enough_replicas_is_unavailable_and_says_why)
 {
-    (void)state;
     struct link link;
     lk_redis_reply reply;
     char message[LK_MESSAGE_MAX];
@@ -247,9 +238,8 @@ static void server_without_enough_replicas_is_unavailable_and_says_why(void **st
     lk_close(client);
 }
 
-static void guard_without_replicas_refuses_the_option(void **state)
+TEST_THAT_WITH(guard_without_replicas_refuses_the_option, NULL, NULL)
 {
-    (void)state;
     static const struct {
         const char *guard;
         lk_options options;
@@ -267,22 +257,4 @@ static void guard_without_replicas_refuses_the_option(void **state)
                          LK_INVALID);
         assert_non_null(strstr(error.message, rows[i].says));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(granted_lock_stands_on_the_replica_by_then, empty),
-        cmocka_unit_test_setup(locks_granted_at_once_stand_on_the_replica_by_then, empty),
-        cmocka_unit_test_setup(lock_that_was_handed_over_stands_on_the_replica_as_well, empty),
-        cmocka_unit_test_setup(lock_with_too_few_copies_is_undone_and_unavailable, empty),
-        cmocka_unit_test_setup(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do,
-                               empty),
-        cmocka_unit_test_setup(waiting_for_replicas_is_no_lost_answer, empty),
-        cmocka_unit_test_setup(one_wait_serves_all_commands_of_a_batch, empty),
-        cmocka_unit_test_setup(nobody_waits_for_replicas_unasked, empty),
-        cmocka_unit_test_setup(server_without_enough_replicas_is_unavailable_and_says_why, empty),
-        cmocka_unit_test(guard_without_replicas_refuses_the_option),
-    };
-    return cmocka_run_group_tests(tests, open_pair, close_pair);
 }

@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 
 #define GUARD "redis-semaphore"
@@ -72,9 +69,11 @@ static void *contend(void *arg)
     return NULL;
 }
 
-static void as_many_as_permits_hold_at_once_and_no_more(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(open_clients, close_clients);
+
+TEST_THAT(as_many_as_permits_hold_at_once_and_no_more)
 {
-    (void)state;
     struct contender contenders[CONTENDERS];
     _Atomic int inside = 0;
     int most = 0;
@@ -94,9 +93,8 @@ static void as_many_as_permits_hold_at_once_and_no_more(void **state)
     assert_int_equal(world_ask("EXISTS " KEY), 0);
 }
 
-static void fences_rise_though_several_hold(void **state)
+TEST_THAT(fences_rise_though_several_hold)
 {
-    (void)state;
     lk_hold holds[PERMITS];
     for (int i = 0; i < PERMITS; i++) {
         assert_int_equal(take(i % 2 ? client : other, PERMITS, 0, 0, &holds[i]), LK_OK);
@@ -107,9 +105,8 @@ static void fences_rise_though_several_hold(void **state)
 }
 
 /* A weakness: the server does not store the number of permits. */
-static void who_names_a_larger_number_gets_in(void **state)
+TEST_THAT(who_names_a_larger_number_gets_in)
 {
-    (void)state;
     lk_hold a, b;
     assert_int_equal(take(client, 1, 0, 0, &a), LK_OK);
     assert_int_equal(take(other, 1, 0, 0, &b), LK_TIMEOUT);
@@ -118,9 +115,8 @@ static void who_names_a_larger_number_gets_in(void **state)
     assert_int_equal(lk_release(&b), LK_OK);
 }
 
-static void permits_are_refused_by_guards_that_do_not_count(void **state)
+TEST_THAT(permits_are_refused_by_guards_that_do_not_count)
 {
-    (void)state;
     lk_hold hold;
     lk_client *lock = world_client("redis-reentrant", NULL);
     assert_int_equal(take(lock, 2, 0, 0, &hold), LK_UNSUPPORTED);
@@ -133,9 +129,8 @@ static void permits_are_refused_by_guards_that_do_not_count(void **state)
  */
 
 /* A permit is never released, as if its holder had died. */
-static void permit_of_a_dead_holder_comes_back_with_its_lease(void **state)
+TEST_THAT(permit_of_a_dead_holder_comes_back_with_its_lease)
 {
-    (void)state;
     lk_hold dead, alive, third;
     assert_int_equal(take(client, 2, SHORT_MS, 0, &dead), LK_OK);
     assert_int_equal(take(client, 2, 0, 0, &alive), LK_OK);
@@ -152,9 +147,8 @@ static void permit_of_a_dead_holder_comes_back_with_its_lease(void **state)
     assert_int_equal(lk_release(&alive), LK_OK);
 }
 
-static void each_permit_is_extended_by_itself(void **state)
+TEST_THAT(each_permit_is_extended_by_itself)
 {
-    (void)state;
     lk_hold brief, lasting;
     assert_int_equal(take(client, 2, SHORT_MS, 0, &brief), LK_OK);
     assert_int_equal(take(client, 2, SHORT_MS, 0, &lasting), LK_OK);
@@ -176,9 +170,8 @@ static bool is_lost(void *hold)
 }
 
 /* An expired permit stays in the set until the next request for a permit, or until all expire. */
-static void permit_that_is_over_is_nobodys_though_it_stands_there_still(void **state)
+TEST_THAT(permit_that_is_over_is_nobodys_though_it_stands_there_still)
 {
-    (void)state;
     lk_hold brief, late, lasting;
     assert_int_equal(take(client, 3, LONG_MS, 0, &lasting), LK_OK);
     assert_int_equal(take(client, 3, SHORT_MS, 0, &brief), LK_OK);
@@ -192,9 +185,8 @@ static void permit_that_is_over_is_nobodys_though_it_stands_there_still(void **s
     assert_int_equal(lk_release(&lasting), LK_OK);
 }
 
-static void nothing_but_the_counter_is_left_when_all_leases_are_over(void **state)
+TEST_THAT(nothing_but_the_counter_is_left_when_all_leases_are_over)
 {
-    (void)state;
     lk_hold holds[PERMITS];
     for (int i = 0; i < PERMITS; i++)
         assert_int_equal(take(client, PERMITS, SHORT_MS, 0, &holds[i]), LK_OK);
@@ -256,33 +248,12 @@ static void force_all(lk_hold *holds)
         assert_int_equal(lk_confirm(&holds[i]), LK_LOST);
 }
 
-static void each_release_lets_one_waiter_in(void **state)
+TEST_THAT(each_release_lets_one_waiter_in)
 {
-    (void)state;
     wake_as_many(release_all);
 }
 
-static void operator_who_frees_all_permits_lets_as_many_waiters_in(void **state)
+TEST_THAT(operator_who_frees_all_permits_lets_as_many_waiters_in)
 {
-    (void)state;
     wake_as_many(force_all);
-}
-
-#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, open_clients, close_clients)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(as_many_as_permits_hold_at_once_and_no_more),
-        WORLD_TEST(fences_rise_though_several_hold),
-        WORLD_TEST(who_names_a_larger_number_gets_in),
-        WORLD_TEST(permits_are_refused_by_guards_that_do_not_count),
-        WORLD_TEST(permit_of_a_dead_holder_comes_back_with_its_lease),
-        WORLD_TEST(each_permit_is_extended_by_itself),
-        WORLD_TEST(permit_that_is_over_is_nobodys_though_it_stands_there_still),
-        WORLD_TEST(nothing_but_the_counter_is_left_when_all_leases_are_over),
-        WORLD_TEST(each_release_lets_one_waiter_in),
-        WORLD_TEST(operator_who_frees_all_permits_lets_as_many_waiters_in),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

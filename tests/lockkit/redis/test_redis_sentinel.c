@@ -4,11 +4,8 @@
 #include "redis.h"
 #include "redis_link.h"
 #include "redis_set.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +36,10 @@ static void url_of(char *ret, size_t size, int first_port, const char *name)
              set.sentinel[2]->port, name);
 }
 
-static void every_redis_guard_locks_at_the_master(void **state)
+GROUP_FIXTURE(open_set, close_set);
+
+TEST_THAT(every_redis_guard_locks_at_the_master)
 {
-    (void)state;
     const lk_provider_info *info;
     int n = 0;
     for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
@@ -74,9 +72,8 @@ static void expect_message(const char *url, const char *text)
     link_close(&link);
 }
 
-static void unknown_master_name_is_told(void **state)
+TEST_THAT(unknown_master_name_is_told)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX];
     url_of(url, sizeof url, set.sentinel[0]->port, "nosuch");
     expect_message(url, "knows no master named \"nosuch\"");
@@ -91,9 +88,8 @@ static void unknown_master_name_is_told(void **state)
     lk_close(client);
 }
 
-static void node_that_is_no_master_is_refused_whatever_the_sentinel_says(void **state)
+TEST_THAT(node_that_is_no_master_is_refused_whatever_the_sentinel_says)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX];
     assert_int_equal(
         redis_do(set.sentinel[2], "SENTINEL MONITOR wrong 127.0.0.1 %d 2", set.replica->port), 1);
@@ -102,9 +98,8 @@ static void node_that_is_no_master_is_refused_whatever_the_sentinel_says(void **
     assert_int_equal(redis_do(set.sentinel[2], "SENTINEL REMOVE wrong"), 1);
 }
 
-static void lost_answer_of_the_master_is_unknown_and_not_asked_for_again(void **state)
+TEST_THAT(lost_answer_of_the_master_is_unknown_and_not_asked_for_again)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX];
     struct link link;
     lk_redis_reply reply;
@@ -124,17 +119,15 @@ static void lost_answer_of_the_master_is_unknown_and_not_asked_for_again(void **
     proxy_close(proxy);
 }
 
-static void no_redis_among_the_sentinels_is_told(void **state)
+TEST_THAT(no_redis_among_the_sentinels_is_told)
 {
-    (void)state;
     char url[SANDBOX_TEXT_MAX];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", set.master->port);
     expect_message(url, "unknown command");
 }
 
-static void next_sentinel_is_asked_when_one_is_dead_or_hangs(void **state)
+TEST_THAT(next_sentinel_is_asked_when_one_is_dead_or_hangs)
 {
-    (void)state;
     for (int hangs = 0; hangs <= 1; hangs++) {
         char url[SANDBOX_TEXT_MAX];
         url_of(url, sizeof url, set.sentinel[1]->port, SANDBOX_MASTER_NAME);
@@ -153,9 +146,8 @@ static void next_sentinel_is_asked_when_one_is_dead_or_hangs(void **state)
     }
 }
 
-static void no_sentinel_at_all_is_unavailable_in_time(void **state)
+TEST_THAT(no_sentinel_at_all_is_unavailable_in_time)
 {
-    (void)state;
     for (int i = 0; i < SANDBOX_SENTINELS; i++)
         assert_int_equal(sandbox_signal(set.sentinel[i], SIGSTOP), 0);
     lk_client *client = set_client("redis-token", set.url, NULL);
@@ -170,9 +162,8 @@ static void no_sentinel_at_all_is_unavailable_in_time(void **state)
 }
 
 /* Sentinels are asked only to connect. A working connection does not need them. */
-static void sentinels_are_not_asked_again_while_the_connection_works(void **state)
+TEST_THAT(sentinels_are_not_asked_again_while_the_connection_works)
 {
-    (void)state;
     lk_client *client = set_client("redis-token", set.url, NULL);
     assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
     for (int i = 0; i < SANDBOX_SENTINELS; i++)
@@ -189,9 +180,8 @@ static void sentinels_are_not_asked_again_while_the_connection_works(void **stat
 
 /* The connection survives the demotion, so only the answer shows it. Runs last: it changes the
  * master. */
-static void readonly_answer_makes_the_client_ask_for_the_master_again(void **state)
+TEST_THAT(readonly_answer_makes_the_client_ask_for_the_master_again)
 {
-    (void)state;
     struct link link;
     lk_redis_reply reply;
     char message[LK_MESSAGE_MAX];
@@ -206,20 +196,4 @@ static void readonly_answer_makes_the_client_ask_for_the_master_again(void **sta
     lk_redis_last_error(link.redis, message, sizeof message);
     assert_non_null(strstr(message, "is no master"));
     link_close(&link);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_redis_guard_locks_at_the_master),
-        cmocka_unit_test(unknown_master_name_is_told),
-        cmocka_unit_test(node_that_is_no_master_is_refused_whatever_the_sentinel_says),
-        cmocka_unit_test(lost_answer_of_the_master_is_unknown_and_not_asked_for_again),
-        cmocka_unit_test(no_redis_among_the_sentinels_is_told),
-        cmocka_unit_test(next_sentinel_is_asked_when_one_is_dead_or_hangs),
-        cmocka_unit_test(no_sentinel_at_all_is_unavailable_in_time),
-        cmocka_unit_test(sentinels_are_not_asked_again_while_the_connection_works),
-        cmocka_unit_test(readonly_answer_makes_the_client_ask_for_the_master_again),
-    };
-    return cmocka_run_group_tests(tests, open_set, close_set);
 }

@@ -6,11 +6,8 @@
 #include "process.h"
 #include "redis_link.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -38,9 +35,8 @@ static struct proxy *open_proxy(void)
     return proxy;
 }
 
-static void waiter_behind_a_silent_subscription_is_served(void **state)
+TEST_THAT(waiter_behind_a_silent_subscription_is_served)
 {
-    (void)state;
     static const char *const guards[] = {"redis-reentrant", "redis-readwrite", "redis-semaphore",
                                          "redis-fair"};
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
@@ -96,9 +92,8 @@ static bool all_are_served(void *arg)
     return atomic_load(&((struct crowd *)arg)->served) == CROWD;
 }
 
-static void contended_lock_heals(void **state)
+TEST_THAT(contended_lock_heals)
 {
-    (void)state;
     struct proxy *proxy = open_proxy();
     struct crowd crowd = {.client = world_client_at("redis-reentrant", proxy_port(proxy), NULL)};
     pthread_t threads[CROWD];
@@ -141,9 +136,11 @@ static bool is_lost_though_others_come(void *arg)
     return atomic_load(&losses) > 0;
 }
 
-static void silence_is_noticed_however_many_subscribe(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+TEST_THAT(silence_is_noticed_however_many_subscribe)
 {
-    (void)state;
     static struct link link;
     lk_redis_sub *sub;
     struct proxy *proxy = open_proxy();
@@ -160,15 +157,4 @@ static void silence_is_noticed_however_many_subscribe(void **state)
     lk_redis_sub_close(sub);
     link_close(&link);
     proxy_close(proxy);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup(test, world_empty)
-    const struct CMUnitTest tests[] = {
-        CASE(silence_is_noticed_however_many_subscribe),
-        CASE(waiter_behind_a_silent_subscription_is_served),
-        CASE(contended_lock_heals),
-    };
-    return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -3,11 +3,8 @@
 #include "process.h"
 #include "redis_link.h"
 #include "cluster_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -64,9 +61,10 @@ static void close_ear(struct ear *ear)
     link_close(&ear->link);
 }
 
-static void who_joins_a_channel_that_others_left_notices_a_server_that_hangs(void **state)
+GROUP_FIXTURE(open_cluster, close_cluster);
+
+TEST_THAT(who_joins_a_channel_that_others_left_notices_a_server_that_hangs)
 {
-    (void)state;
     static struct ear ear; /* static: a failed assertion leaves its thread running */
     open_idle(&ear);
     assert_int_equal(sandbox_signal(cluster.master[0], SIGSTOP), 0);
@@ -91,9 +89,8 @@ static bool one_more_has_noticed(void *arg)
     return has_lost(&ear->losses);
 }
 
-static void many_who_listen_for_a_moment_each_notice_it_together(void **state)
+TEST_THAT(many_who_listen_for_a_moment_each_notice_it_together)
 {
-    (void)state;
     static struct ear ear; /* static: a failed assertion leaves its thread running */
     open_idle(&ear);
     assert_int_equal(sandbox_signal(cluster.master[0], SIGSTOP), 0);
@@ -101,13 +98,4 @@ static void many_who_listen_for_a_moment_each_notice_it_together(void **state)
     assert_int_equal(sandbox_signal(cluster.master[0], SIGCONT), 0);
     assert_true(noticed);
     close_ear(&ear);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_joins_a_channel_that_others_left_notices_a_server_that_hangs),
-        cmocka_unit_test(many_who_listen_for_a_moment_each_notice_it_together),
-    };
-    return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

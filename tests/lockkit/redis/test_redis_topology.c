@@ -1,18 +1,14 @@
 /* Endpoints of Sentinels and clusters that are accepted or refused; slots. */
 #include "redis_cluster.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 static lk_redis_topology topology; /* too big for a stack under test */
 
-static void one_node_is_parsed_as_ever(void **state)
+TEST_THAT(one_node_is_parsed_as_ever)
 {
-    (void)state;
     assert_int_equal(lk_redis_topology_parse("redis://:pw@h:7/3", &topology, NULL), LK_OK);
     assert_int_equal(topology.kind, LK_REDIS_NODE);
     assert_string_equal(topology.node.host, "h");
@@ -22,9 +18,8 @@ static void one_node_is_parsed_as_ever(void **state)
     assert_string_equal(topology.node.path, "/s");
 }
 
-static void hosts_login_name_and_database_are_understood(void **state)
+TEST_THAT(hosts_login_name_and_database_are_understood)
 {
-    (void)state;
     static const struct {
         const char *text, *master, *user, *password, *hosts;
         enum lk_redis_kind kind;
@@ -58,9 +53,8 @@ static void hosts_login_name_and_database_are_understood(void **state)
     }
 }
 
-static void malformed_endpoints_are_refused_and_give_no_password_away(void **state)
+TEST_THAT(malformed_endpoints_are_refused_and_give_no_password_away)
 {
-    (void)state;
     static const char *const texts[] = {
         "redis+sentinel://",
         "redis+sentinel://a:1",
@@ -92,9 +86,8 @@ static void malformed_endpoints_are_refused_and_give_no_password_away(void **sta
 }
 
 /* The slots are those of `redis-cli CLUSTER KEYSLOT`. */
-static void slot_is_that_of_what_stands_in_braces(void **state)
+TEST_THAT(slot_is_that_of_what_stands_in_braces)
 {
-    (void)state;
     static const struct {
         const char *key;
         int slot;
@@ -105,15 +98,4 @@ static void slot_is_that_of_what_stands_in_braces(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(lk_redis_slot(rows[i].key), rows[i].slot);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_node_is_parsed_as_ever),
-        cmocka_unit_test(hosts_login_name_and_database_are_understood),
-        cmocka_unit_test(malformed_endpoints_are_refused_and_give_no_password_away),
-        cmocka_unit_test(slot_is_that_of_what_stands_in_braces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

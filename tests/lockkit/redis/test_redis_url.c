@@ -1,15 +1,11 @@
 /* Redis endpoints that are accepted, or refused with advice. */
 #include "redis_url.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
 
-static void well_formed_endpoints_are_understood(void **state)
+TEST_THAT(well_formed_endpoints_are_understood)
 {
-    (void)state;
     static const struct {
         const char *text, *host, *path, *user, *password;
         int port, db;
@@ -40,9 +36,8 @@ static void well_formed_endpoints_are_understood(void **state)
     }
 }
 
-static void endpoint_that_wants_tls_is_told_how_to_have_it(void **state)
+TEST_THAT(endpoint_that_wants_tls_is_told_how_to_have_it)
 {
-    (void)state;
     lk_redis_url url;
     lk_error error = {.message = ""};
     assert_int_equal(lk_redis_url_parse("rediss://:secret@h", &url, &error), LK_INVALID);
@@ -51,9 +46,8 @@ static void endpoint_that_wants_tls_is_told_how_to_have_it(void **state)
     assert_null(strstr(error.message, "secret"));
 }
 
-static void malformed_endpoints_are_refused_with_a_reason(void **state)
+TEST_THAT(malformed_endpoints_are_refused_with_a_reason)
 {
-    (void)state;
     static const char *const texts[] = {
         NULL,
         "",
@@ -99,9 +93,8 @@ static void malformed_endpoints_are_refused_with_a_reason(void **state)
     assert_int_equal(lk_redis_url_parse("nonsense", &(lk_redis_url){0}, NULL), LK_INVALID);
 }
 
-static void no_message_gives_the_password_away(void **state)
+TEST_THAT(no_message_gives_the_password_away)
 {
-    (void)state;
     static const char *const texts[] = {"redis://u:hunter2@", "redis://u:hunter2@h:0",
                                         "redis://u:hunter2@h/x", "http://u:hunter2@h",
                                         "redis://u:hunter2%zz@h"};
@@ -113,26 +106,8 @@ static void no_message_gives_the_password_away(void **state)
     }
 }
 
-static void names_that_do_not_fit_are_refused_not_cut(void **state)
+TEST_THAT(first_url_of_a_list_ends_where_another_begins)
 {
-    (void)state;
-    char text[1024];
-    lk_redis_url url;
-    for (size_t length = LK_REDIS_HOST_MAX - 1; length <= LK_REDIS_HOST_MAX + 1; length++) {
-        bool fits = length <= LK_REDIS_HOST_MAX;
-        memcpy(text, "redis://", 8);
-        memset(text + 8, 'h', length);
-        text[8 + length] = '\0';
-        assert_int_equal(lk_redis_url_parse(text, &url, NULL), fits ? LK_OK : LK_INVALID);
-        memcpy(text, "unix:///", 8);
-        text[7 + length] = '\0'; /* the path has its slash among the first eight */
-        assert_int_equal(lk_redis_url_parse(text, &url, NULL), fits ? LK_OK : LK_INVALID);
-    }
-}
-
-static void first_url_of_a_list_ends_where_another_begins(void **state)
-{
-    (void)state;
     static const struct {
         const char *list, *first;
     } rows[] = {
@@ -149,15 +124,18 @@ static void first_url_of_a_list_ends_where_another_begins(void **state)
         assert_int_equal(lk_redis_url_span(rows[i].list), strlen(rows[i].first));
 }
 
-int main(void)
+TEST_THAT(names_that_do_not_fit_are_refused_not_cut)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(well_formed_endpoints_are_understood),
-        cmocka_unit_test(endpoint_that_wants_tls_is_told_how_to_have_it),
-        cmocka_unit_test(malformed_endpoints_are_refused_with_a_reason),
-        cmocka_unit_test(no_message_gives_the_password_away),
-        cmocka_unit_test(first_url_of_a_list_ends_where_another_begins),
-        cmocka_unit_test(names_that_do_not_fit_are_refused_not_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    char text[1024];
+    lk_redis_url url;
+    for (size_t length = LK_REDIS_HOST_MAX - 1; length <= LK_REDIS_HOST_MAX + 1; length++) {
+        bool fits = length <= LK_REDIS_HOST_MAX;
+        memcpy(text, "redis://", 8);
+        memset(text + 8, 'h', length);
+        text[8 + length] = '\0';
+        assert_int_equal(lk_redis_url_parse(text, &url, NULL), fits ? LK_OK : LK_INVALID);
+        memcpy(text, "unix:///", 8);
+        text[7 + length] = '\0'; /* the path has its slash among the first eight */
+        assert_int_equal(lk_redis_url_parse(text, &url, NULL), fits ? LK_OK : LK_INVALID);
+    }
 }

@@ -1,11 +1,8 @@
 /* Waiters: one message wakes one waiter; no wake-up is lost. */
 #include "redis_waiters.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -60,9 +57,8 @@ static void join(struct sleeper *sleepers)
 }
 
 /* Also waiters that are only about to sleep. */
-static void each_post_wakes_exactly_one(void **state)
+TEST_THAT(each_post_wakes_exactly_one)
 {
-    (void)state;
     struct sleeper sleepers[SLEEPERS];
     lk_redis_waiters *waiters = lk_redis_waiters_open();
     start(sleepers, waiters, true);
@@ -75,9 +71,8 @@ static void each_post_wakes_exactly_one(void **state)
     lk_redis_waiters_close(waiters);
 }
 
-static void unused_wake_up_is_handed_on_to_the_last(void **state)
+TEST_THAT(unused_wake_up_is_handed_on_to_the_last)
 {
-    (void)state;
     struct sleeper sleepers[SLEEPERS];
     lk_redis_waiters *waiters = lk_redis_waiters_open();
     start(sleepers, waiters, false);
@@ -86,9 +81,8 @@ static void unused_wake_up_is_handed_on_to_the_last(void **state)
     lk_redis_waiters_close(waiters);
 }
 
-static void post_to_all_wakes_all(void **state)
+TEST_THAT(post_to_all_wakes_all)
 {
-    (void)state;
     struct sleeper sleepers[SLEEPERS];
     lk_redis_waiters *waiters = lk_redis_waiters_open();
     start(sleepers, waiters, true);
@@ -97,9 +91,8 @@ static void post_to_all_wakes_all(void **state)
     lk_redis_waiters_close(waiters);
 }
 
-static void waking_all_of_a_line_wakes_nobody_else(void **state)
+TEST_THAT(waking_all_of_a_line_wakes_nobody_else)
 {
-    (void)state;
     struct sleeper sleepers[SLEEPERS];
     lk_redis_waiters *waiters = lk_redis_waiters_open();
     lk_redis_waiter *other = lk_redis_waiters_enter(waiters, "another line", NULL);
@@ -114,31 +107,8 @@ static void waking_all_of_a_line_wakes_nobody_else(void **state)
     lk_redis_waiters_close(waiters);
 }
 
-static void post_to_nobody_is_not_kept_and_posts_do_not_pile_up(void **state)
+TEST_THAT(gift_wakes_one_who_takes_it_once)
 {
-    (void)state;
-    lk_redis_waiters *waiters = lk_redis_waiters_open();
-    lk_redis_waiters_wake_one(waiters, "line");
-    bool is_first = false;
-    lk_redis_waiter *waiter = lk_redis_waiters_enter(waiters, "line", &is_first);
-    assert_true(is_first);
-    int64_t start_ms = test_now_ms();
-    lk_redis_waiters_sleep(waiters, waiter, 30 * US_PER_MS);
-    assert_true(test_now_ms() - start_ms >= 29);
-    for (int i = 0; i < 5; i++)
-        lk_redis_waiters_wake_one(waiters, "line");
-    lk_redis_waiters_sleep(waiters, waiter, LONG_MS * US_PER_MS); /* uses the kept wake-up */
-    lk_redis_waiters_use(waiters, waiter);
-    start_ms = test_now_ms();
-    lk_redis_waiters_sleep(waiters, waiter, 30 * US_PER_MS);
-    assert_true(test_now_ms() - start_ms >= 29);
-    lk_redis_waiters_leave(waiters, waiter);
-    lk_redis_waiters_close(waiters);
-}
-
-static void gift_wakes_one_who_takes_it_once(void **state)
-{
-    (void)state;
     struct sleeper sleeper = {.waiters = lk_redis_waiters_open(), .uses = true, .wait_ms = LONG_MS};
     const lk_redis_handover handover = {.fence = 7, .asked_us = 3};
     lk_redis_handover got;
@@ -164,15 +134,23 @@ static void gift_wakes_one_who_takes_it_once(void **state)
     lk_redis_waiters_close(sleeper.waiters);
 }
 
-int main(void)
+TEST_THAT(post_to_nobody_is_not_kept_and_posts_do_not_pile_up)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_post_wakes_exactly_one),
-        cmocka_unit_test(unused_wake_up_is_handed_on_to_the_last),
-        cmocka_unit_test(post_to_all_wakes_all),
-        cmocka_unit_test(waking_all_of_a_line_wakes_nobody_else),
-        cmocka_unit_test(gift_wakes_one_who_takes_it_once),
-        cmocka_unit_test(post_to_nobody_is_not_kept_and_posts_do_not_pile_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    lk_redis_waiters *waiters = lk_redis_waiters_open();
+    lk_redis_waiters_wake_one(waiters, "line");
+    bool is_first = false;
+    lk_redis_waiter *waiter = lk_redis_waiters_enter(waiters, "line", &is_first);
+    assert_true(is_first);
+    int64_t start_ms = test_now_ms();
+    lk_redis_waiters_sleep(waiters, waiter, 30 * US_PER_MS);
+    assert_true(test_now_ms() - start_ms >= 29);
+    for (int i = 0; i < 5; i++)
+        lk_redis_waiters_wake_one(waiters, "line");
+    lk_redis_waiters_sleep(waiters, waiter, LONG_MS * US_PER_MS); /* uses the kept wake-up */
+    lk_redis_waiters_use(waiters, waiter);
+    start_ms = test_now_ms();
+    lk_redis_waiters_sleep(waiters, waiter, 30 * US_PER_MS);
+    assert_true(test_now_ms() - start_ms >= 29);
+    lk_redis_waiters_leave(waiters, waiter);
+    lk_redis_waiters_close(waiters);
 }

@@ -3,11 +3,8 @@
 #include "process.h"
 #include "redis.h"
 #include "redlock_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,9 +15,11 @@
 
 /* -- dead nodes -------------------------------------------------------------------------------- */
 
-static void two_of_five_dead_nodes_do_not_matter(void **state)
+GROUP_FIXTURE(redlock_open, world_close);
+TEST_FIXTURE(redlock_set_up, redlock_tear_down);
+
+TEST_THAT(two_of_five_dead_nodes_do_not_matter)
 {
-    (void)state;
     redlock_warm_up(redlock_client);
     redlock_signal(0, 2, SIGKILL);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
@@ -34,9 +33,8 @@ static void two_of_five_dead_nodes_do_not_matter(void **state)
 }
 
 /* The refusal comes at once and sets no key, also if the client was connected to the nodes. */
-static void three_of_five_dead_nodes_refuse_and_leave_no_orphan(void **state)
+TEST_THAT(three_of_five_dead_nodes_refuse_and_leave_no_orphan)
 {
-    (void)state;
     redlock_warm_up(redlock_client);
     redlock_signal(2, 5, SIGKILL);
     for (int i = 0; i < 3; i++) {
@@ -57,9 +55,8 @@ static void three_of_five_dead_nodes_refuse_and_leave_no_orphan(void **state)
     assert_int_equal(lk_ping(redlock_client), LK_UNAVAILABLE);
 }
 
-static void nodes_that_come_back_are_used_again(void **state)
+TEST_THAT(nodes_that_come_back_are_used_again)
 {
-    (void)state;
     redlock_warm_up(redlock_client);
     redlock_signal(0, 5, SIGKILL);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_UNAVAILABLE);
@@ -83,9 +80,8 @@ static void nodes_that_come_back_are_used_again(void **state)
 
 /* Three nodes die. The keys on the other two are no majority for anyone, so the holder cannot know
  * whether its lock is lost. */
-static void release_without_a_majority_is_unknown(void **state)
+TEST_THAT(release_without_a_majority_is_unknown)
 {
-    (void)state;
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     redlock_signal(0, 3, SIGKILL);
     assert_int_equal(lk_confirm(&redlock_hold), LK_UNKNOWN);
@@ -103,9 +99,8 @@ static int64_t left_ms_of(const lk_hold *of)
     return left_ms;
 }
 
-static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
+TEST_THAT(hold_is_worth_its_lease_less_the_drift_of_clocks)
 {
-    (void)state;
     enum { SHORT_MS = 3000 }; /* a node may use a tenth of it to answer */
     lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = SHORT_MS});
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
@@ -132,9 +127,8 @@ static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
 
 /* -- extension --------------------------------------------------------------------------------- */
 
-static void extension_takes_a_majority_and_gives_no_lost_key_back(void **state)
+TEST_THAT(extension_takes_a_majority_and_gives_no_lost_key_back)
 {
-    (void)state;
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(redis_do(world_nodes[i], "DEL " REDLOCK_KEY), 1);
@@ -158,9 +152,8 @@ static bool is_known_lost(void *of)
 }
 
 /* A holds on nodes 0, 1 and 2; node 2 restarts empty; B gets 2, 3 and 4. Both hold the lock. */
-static void node_that_restarts_empty_votes_twice(void **state)
+TEST_THAT(node_that_restarts_empty_votes_twice)
 {
-    (void)state;
     redlock_signal(3, 5, SIGKILL);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     redlock_restart(3, 5);
@@ -187,9 +180,8 @@ static void set_nx_px_by_hand(int from, int to, const char *token)
         assert_int_equal(redis_do(world_nodes[i], "SET " REDLOCK_KEY " %s NX PX 60000", token), 1);
 }
 
-static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
+TEST_THAT(other_clients_of_the_recipe_exclude_and_are_excluded)
 {
-    (void)state;
     char token[LK_TOKEN_MAX + 1];
     set_nx_px_by_hand(0, 3, "theirs");
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_TIMEOUT);
@@ -212,9 +204,8 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
 
 /* One client's leftover vote refuses no other client. Votes of several dead clients can together
  * block the lock. */
-static void votes_that_nobody_took_back_add_up(void **state)
+TEST_THAT(votes_that_nobody_took_back_add_up)
 {
-    (void)state;
     set_nx_px_by_hand(0, 1, "dead-1");
     set_nx_px_by_hand(1, 2, "dead-2");
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
@@ -231,9 +222,8 @@ static void votes_that_nobody_took_back_add_up(void **state)
 
 /* -- endpoints --------------------------------------------------------------------------------- */
 
-static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
+TEST_THAT(endpoints_that_are_not_independent_nodes_are_refused)
 {
-    (void)state;
     static const char ten_nodes[] = "unix:///1,unix:///2,unix:///3,unix:///4,unix:///5,"
                                     "unix:///6,unix:///7,unix:///8,unix:///9,unix:///a";
     static const char *const lists[] = {
@@ -254,10 +244,43 @@ static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
     }
 }
 
-/* With n nodes, (n - 1) / 2 dead ones are tolerated. */
-static void a_majority_is_of_the_nodes_configured(void **state)
+/* Endpoints of three nodes, with a user and database 3. */
+static lk_client *log_in(const char *user_and_password)
 {
-    (void)state;
+    char list[WORLD_ENDPOINTS_MAX];
+    int length = 0;
+    lk_client *client;
+    for (int i = 0; i < 3; i++)
+        length +=
+            snprintf(list + length, sizeof list - (size_t)length, "%sredis://%s@127.0.0.1:%d/3",
+                     i > 0 ? "," : "", user_and_password, world_nodes[i]->port);
+    assert_int_equal(lk_open("redlock", list, NULL, &client, NULL), LK_OK);
+    return client;
+}
+
+TEST_THAT(login_and_database_of_the_endpoint_are_used)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(redis_do(world_nodes[i], "ACL SETUSER worker on >pa:ss ~* +@all"), 1);
+    lk_client *wrong = log_in("worker:past"), *right = log_in("worker:pa%3Ass");
+    lk_status refused = redlock_try(wrong, &redlock_hold);
+    lk_close(wrong);
+    lk_status granted = redlock_try(right, &redlock_hold);
+    int standing = 0;
+    for (int i = 0; i < 3; i++)
+        standing += redis_do(world_nodes[i], "EVAL %s 1 " REDLOCK_KEY,
+                             "redis.call('select', 3) return redis.call('exists', KEYS[1])") == 1;
+    lk_release(&redlock_hold);
+    lk_close(right);
+    assert_int_equal(refused, LK_UNAVAILABLE);
+    assert_int_equal(granted, LK_OK);
+    assert_int_equal(standing, 3);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
+}
+
+/* With n nodes, (n - 1) / 2 dead ones are tolerated. */
+TEST_THAT(a_majority_is_of_the_nodes_configured)
+{
     for (int n = 1, borne = 0; n <= 4; n++, borne = (n - 1) / 2) {
         char list[WORLD_ENDPOINTS_MAX];
         int length = 0;
@@ -276,41 +299,6 @@ static void a_majority_is_of_the_nodes_configured(void **state)
         redlock_restart(0, borne + 1);
         lk_close(client);
     }
-}
-
-/* Endpoints of three nodes, with a user and database 3. */
-static lk_client *log_in(const char *user_and_password)
-{
-    char list[WORLD_ENDPOINTS_MAX];
-    int length = 0;
-    lk_client *client;
-    for (int i = 0; i < 3; i++)
-        length +=
-            snprintf(list + length, sizeof list - (size_t)length, "%sredis://%s@127.0.0.1:%d/3",
-                     i > 0 ? "," : "", user_and_password, world_nodes[i]->port);
-    assert_int_equal(lk_open("redlock", list, NULL, &client, NULL), LK_OK);
-    return client;
-}
-
-static void login_and_database_of_the_endpoint_are_used(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(redis_do(world_nodes[i], "ACL SETUSER worker on >pa:ss ~* +@all"), 1);
-    lk_client *wrong = log_in("worker:past"), *right = log_in("worker:pa%3Ass");
-    lk_status refused = redlock_try(wrong, &redlock_hold);
-    lk_close(wrong);
-    lk_status granted = redlock_try(right, &redlock_hold);
-    int standing = 0;
-    for (int i = 0; i < 3; i++)
-        standing += redis_do(world_nodes[i], "EVAL %s 1 " REDLOCK_KEY,
-                             "redis.call('select', 3) return redis.call('exists', KEYS[1])") == 1;
-    lk_release(&redlock_hold);
-    lk_close(right);
-    assert_int_equal(refused, LK_UNAVAILABLE);
-    assert_int_equal(granted, LK_OK);
-    assert_int_equal(standing, 3);
-    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* -- many threads ------------------------------------------------------------------------------ */
@@ -346,9 +334,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void answers_reach_their_askers_among_64_threads(void **state)
+TEST_THAT(answers_reach_their_askers_among_64_threads)
 {
-    (void)state;
     struct worker workers[THREADS];
     crowded = world_client("redlock", &world_patient);
     for (int i = 0; i < THREADS; i++) {
@@ -362,25 +349,4 @@ static void answers_reach_their_askers_among_64_threads(void **state)
         if (workers[i].wrong != NULL)
             fail_msg("thread %d: %s", i, workers[i].wrong);
     assert_int_equal(world->leftovers(), 0);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, redlock_set_up, redlock_tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(two_of_five_dead_nodes_do_not_matter),
-        CASE(three_of_five_dead_nodes_refuse_and_leave_no_orphan),
-        CASE(nodes_that_come_back_are_used_again),
-        CASE(release_without_a_majority_is_unknown),
-        CASE(hold_is_worth_its_lease_less_the_drift_of_clocks),
-        CASE(extension_takes_a_majority_and_gives_no_lost_key_back),
-        CASE(node_that_restarts_empty_votes_twice),
-        CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
-        CASE(votes_that_nobody_took_back_add_up),
-        CASE(endpoints_that_are_not_independent_nodes_are_refused),
-        CASE(login_and_database_of_the_endpoint_are_used),
-        CASE(a_majority_is_of_the_nodes_configured),
-        CASE(answers_reach_their_askers_among_64_threads),
-    };
-    return cmocka_run_group_tests(tests, redlock_open, world_close);
 }

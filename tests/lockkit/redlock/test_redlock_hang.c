@@ -5,11 +5,8 @@
 #include "sandbox_proxy.h"
 #include "redis.h"
 #include "redlock_rig.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,11 +41,13 @@ static bool first_is_free(void *unused)
 
 /* -- lost answers ------------------------------------------------------------------------------ */
 
+GROUP_FIXTURE(redlock_open, world_close);
+TEST_FIXTURE(redlock_set_up, redlock_tear_down);
+
 /* The first node sets the key but never answers again. The undo command on the same connection
  * removes the key. The other nodes hold the lock. */
-static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
+TEST_THAT(key_set_by_a_node_that_falls_silent_is_undone)
 {
-    (void)state;
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, &impatient);
     proxy_lose_answer(proxy, REDLOCK_KEY, 1, PROXY_SILENCE);
@@ -67,9 +66,8 @@ static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
 }
 
 /* The node's answer is cut off. The release reaches the node on a new connection. */
-static void release_goes_to_a_node_that_never_said_yes(void **state)
+TEST_THAT(release_goes_to_a_node_that_never_said_yes)
 {
-    (void)state;
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, NULL);
     proxy_lose_answer(proxy, REDLOCK_KEY, 1, PROXY_CUT);
@@ -86,9 +84,8 @@ static void release_goes_to_a_node_that_never_said_yes(void **state)
 }
 
 /* A majority refuses and one positive answer is lost. Its key must not remain. */
-static void lost_vote_of_a_refused_try_is_taken_back(void **state)
+TEST_THAT(lost_vote_of_a_refused_try_is_taken_back)
 {
-    (void)state;
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, NULL);
     for (int i = 2; i < WORLD_NODES; i++)
@@ -104,9 +101,8 @@ static void lost_vote_of_a_refused_try_is_taken_back(void **state)
 }
 
 /* There is one node. The command to it is lost, and the node then confirms that no key was set. */
-static void try_that_no_node_ever_heard_of_is_not_in_doubt(void **state)
+TEST_THAT(try_that_no_node_ever_heard_of_is_not_in_doubt)
 {
-    (void)state;
     lk_client *client;
     lk_stats stats;
     char endpoint[WORLD_ENDPOINTS_MAX];
@@ -139,9 +135,8 @@ static bool all_are_back(void *client)
 }
 
 /* The stopped nodes cost one node timeout in total, and are used again when they continue. */
-static void stopped_minority_is_waited_for_once(void **state)
+TEST_THAT(stopped_minority_is_waited_for_once)
 {
-    (void)state;
     lk_client *client = world_client("redlock", &impatient);
     redlock_warm_up(client);
     redlock_signal(0, 2, SIGSTOP);
@@ -169,9 +164,8 @@ static void stopped_minority_is_waited_for_once(void **state)
 
 /* The command waits in the nodes' socket buffers. They execute it when they continue, and its undo
  * follows at once. */
-static void command_that_a_stopped_majority_obeys_later_is_undone(void **state)
+TEST_THAT(command_that_a_stopped_majority_obeys_later_is_undone)
 {
-    (void)state;
     lk_client *client = world_client("redlock", &impatient);
     redlock_warm_up(client);
     struct redis_watch *watch = redis_watch_open(world_nodes[4]);
@@ -224,9 +218,8 @@ static lk_status acquire_slowly(struct asker *asker)
     return status;
 }
 
-static void validity_shrinks_by_the_time_that_slow_nodes_take(void **state)
+TEST_THAT(validity_shrinks_by_the_time_that_slow_nodes_take)
 {
-    (void)state;
     int64_t left_ms = 0;
     lk_client *client = world_client("redlock", &patient);
     struct asker asker = {.client = client, .key = REDLOCK_KEY, .lease_ms = REDLOCK_LEASE_MS};
@@ -241,9 +234,8 @@ static void validity_shrinks_by_the_time_that_slow_nodes_take(void **state)
 }
 
 /* The nodes' leases are still valid, but the acquisition took longer than the lease. */
-static void acquisition_slower_than_its_lease_is_refused_and_undone(void **state)
+TEST_THAT(acquisition_slower_than_its_lease_is_refused_and_undone)
 {
-    (void)state;
     lk_client *client = world_client("redlock", &patient);
     struct asker asker = {.client = client, .key = REDLOCK_KEY, .lease_ms = SLEEP_MS};
     struct redis_watch *watch = redis_watch_open(world_nodes[0]);
@@ -309,9 +301,8 @@ static bool has_come_to(void *arg)
     return atomic_load(progress->done) >= progress->want;
 }
 
-static void contenders_of_two_clients_exclude_each_other_while_nodes_fail(void **state)
+TEST_THAT(contenders_of_two_clients_exclude_each_other_while_nodes_fail)
 {
-    (void)state;
     struct contender contenders[CONTENDERS];
     lk_client *clients[2] = {world_client("redlock", &impatient),
                              world_client("redlock", &impatient)};
@@ -337,21 +328,4 @@ static void contenders_of_two_clients_exclude_each_other_while_nodes_fail(void *
     for (int i = 0; i < CONTENDERS; i++)
         assert_int_equal(contenders[i].failed, LK_OK);
     assert_int_equal(value, all);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, redlock_set_up, redlock_tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(key_set_by_a_node_that_falls_silent_is_undone),
-        CASE(release_goes_to_a_node_that_never_said_yes),
-        CASE(lost_vote_of_a_refused_try_is_taken_back),
-        CASE(try_that_no_node_ever_heard_of_is_not_in_doubt),
-        CASE(stopped_minority_is_waited_for_once),
-        CASE(command_that_a_stopped_majority_obeys_later_is_undone),
-        CASE(validity_shrinks_by_the_time_that_slow_nodes_take),
-        CASE(acquisition_slower_than_its_lease_is_refused_and_undone),
-        CASE(contenders_of_two_clients_exclude_each_other_while_nodes_fail),
-    };
-    return cmocka_run_group_tests(tests, redlock_open, world_close);
 }

@@ -2,11 +2,8 @@
 #include "holder.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
@@ -68,9 +65,10 @@ static void expect_connections(int64_t n)
 /* -- the connection ends -------------------------------------------------------------------------
  */
 
-static void holder_whose_connection_ends_is_told_though_it_asks_nothing(void **state)
+GROUP_FIXTURE(world_open, world_close);
+
+TEST_THAT(holder_whose_connection_ends_is_told_though_it_asks_nothing)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         struct news news = {0};
         lk_hold hold, second;
@@ -99,9 +97,8 @@ static bool check_says_lost(void *hold)
     return lk_check(hold, NULL) == LK_LOST;
 }
 
-static void holder_without_callback_finds_it_by_looking(void **state)
+TEST_THAT(holder_without_callback_finds_it_by_looking)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_client("pg-advisory", &world_patient);
     assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
@@ -111,9 +108,8 @@ static void holder_without_callback_finds_it_by_looking(void **state)
     lk_close(client);
 }
 
-static void killed_holders_lock_is_free_at_once(void **state)
+TEST_THAT(killed_holders_lock_is_free_at_once)
 {
-    (void)state;
     char endpoints[WORLD_ENDPOINTS_MAX];
     world->endpoints(endpoints, sizeof endpoints, 0);
     for (int i = 0; i < LEVELS; i++) {
@@ -153,9 +149,8 @@ static void say(PGconn *handle, const char *sql)
 }
 
 /* After an error and a ROLLBACK the connection returns to its pool: is the lock free? */
-static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **state)
+TEST_THAT(rollback_frees_the_transactions_lock_and_not_the_sessions)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_client("pg-advisory", &world_patient);
     PGconn *pooled = by_hand();
@@ -175,9 +170,8 @@ static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **sta
     lk_close(client);
 }
 
-static void both_levels_and_other_clients_exclude_each_other(void **state)
+TEST_THAT(both_levels_and_other_clients_exclude_each_other)
 {
-    (void)state;
     lk_hold hold, other;
     lk_client *session = world_client(levels[0], &world_patient),
               *xact = world_client(levels[1], &world_patient);
@@ -195,9 +189,8 @@ static void both_levels_and_other_clients_exclude_each_other(void **state)
 }
 
 /* A connection that returns to the client's pool holds no lock. */
-static void released_connections_are_used_again_and_hold_nothing(void **state)
+TEST_THAT(released_connections_are_used_again_and_hold_nothing)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_client *client = world_client(levels[i], &world_patient);
         for (int round = 0; round < 20; round++) {
@@ -228,9 +221,8 @@ static bool answers(void *client)
     return lk_ping(client) == LK_OK;
 }
 
-static void fences_rise_across_a_crash_of_the_server(void **state)
+TEST_THAT(fences_rise_across_a_crash_of_the_server)
 {
-    (void)state;
     lk_client *clients[LEVELS] = {impatient(levels[0]), impatient(levels[1])};
     uint64_t last = 0;
     for (int round = 0; round < 3; round++) {
@@ -249,9 +241,8 @@ static void fences_rise_across_a_crash_of_the_server(void **state)
 }
 
 /* The server must store the first number after a restart. */
-static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void **state)
+TEST_THAT(fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_client *client = world_client(levels[i], &world_patient);
         uint64_t last = 0;
@@ -268,9 +259,8 @@ static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void 
     }
 }
 
-static void raised_fence_is_a_floor_for_its_key_alone(void **state)
+TEST_THAT(raised_fence_is_a_floor_for_its_key_alone)
 {
-    (void)state;
     lk_client *client = world_client("pg-advisory", &world_patient);
     assert_int_equal(lk_raise_fence(client, KEY, 1000000), LK_OK);
     uint64_t first = granted_fence(client), second;
@@ -303,9 +293,8 @@ static void *raise_often(void *arg)
 }
 
 /* Two threads raise the fence while the lock is granted. No grant may have a lower fence. */
-static void fences_rise_while_they_are_raised(void **state)
+TEST_THAT(fences_rise_while_they_are_raised)
 {
-    (void)state;
     lk_client *client = world_client("pg-advisory", &world_patient);
     struct raiser raisers[2] = {{.client = client, .seen = 1}, {.client = client, .seen = 1}};
     uint64_t last = 0;
@@ -333,12 +322,9 @@ static int wipe(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, wipe)
-
 /* The server cannot end a stopped process at once, so the outcome is unknown. */
-static void force_release_of_a_holder_who_does_not_end_is_unknown(void **state)
+TEST_THAT(force_release_of_a_holder_who_does_not_end_is_unknown)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_client("pg-advisory", &world_patient),
               *tool = world_client("pg-advisory", &world_patient);
@@ -355,23 +341,12 @@ static void force_release_of_a_holder_who_does_not_end_is_unknown(void **state)
     lk_close(client);
 }
 
+TEST_FIXTURE(wipe, NULL);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(holder_whose_connection_ends_is_told_though_it_asks_nothing),
-        TEST(holder_without_callback_finds_it_by_looking),
-        TEST(killed_holders_lock_is_free_at_once),
-        TEST(rollback_frees_the_transactions_lock_and_not_the_sessions),
-        TEST(both_levels_and_other_clients_exclude_each_other),
-        TEST(released_connections_are_used_again_and_hold_nothing),
-        TEST(fences_rise_across_a_crash_of_the_server),
-        TEST(fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it),
-        TEST(raised_fence_is_a_floor_for_its_key_alone),
-        TEST(fences_rise_while_they_are_raised),
-        TEST(force_release_of_a_holder_who_does_not_end_is_unknown),
-    };
     if (argc > 1)
         return holder_main(argc, argv);
     world = &family_postgres;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -4,11 +4,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -46,9 +43,8 @@ static void await_waiters(uint32_t n)
     assert_true(wait_until(crowd_waits, &(struct crowd){n}, LONG_MS));
 }
 
-static void waiters_are_served_in_the_order_in_which_they_began(void **state)
+TEST_THAT(waiters_are_served_in_the_order_in_which_they_began)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
         lk_client *client = world_client(levels[i], &world_patient);
@@ -70,9 +66,8 @@ static void waiters_are_served_in_the_order_in_which_they_began(void **state)
     }
 }
 
-static void waiter_asks_once_however_long_it_waits(void **state)
+TEST_THAT(waiter_asks_once_however_long_it_waits)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
         lk_stats before, after;
@@ -91,9 +86,8 @@ static void waiter_asks_once_however_long_it_waits(void **state)
     }
 }
 
-static void waiter_that_gave_up_leaves_nothing_in_the_queue(void **state)
+TEST_THAT(waiter_that_gave_up_leaves_nothing_in_the_queue)
 {
-    (void)state;
     static const int64_t waits_ms[] = {0, 1, 10, 100, WAIT_MS};
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
@@ -114,9 +108,8 @@ static void waiter_that_gave_up_leaves_nothing_in_the_queue(void **state)
     }
 }
 
-static void killed_waiter_holds_nobody_up(void **state)
+TEST_THAT(killed_waiter_holds_nobody_up)
 {
-    (void)state;
     char endpoints[WORLD_ENDPOINTS_MAX];
     world->endpoints(endpoints, sizeof endpoints, 0);
     for (int i = 0; i < LEVELS; i++) {
@@ -141,9 +134,8 @@ static void killed_waiter_holds_nobody_up(void **state)
 }
 
 /* A killed waiter leaves the queue even if the lock is not released. */
-static void killed_waiter_leaves_the_queue(void **state)
+TEST_THAT(killed_waiter_leaves_the_queue)
 {
-    (void)state;
     char endpoints[WORLD_ENDPOINTS_MAX];
     world->endpoints(endpoints, sizeof endpoints, 0);
     struct holder dying;
@@ -162,9 +154,8 @@ static void killed_waiter_leaves_the_queue(void **state)
 }
 
 /* The server grants the lock, but the client never learns it. */
-static void grant_whose_answer_was_lost_comes_free(void **state)
+TEST_THAT(grant_whose_answer_was_lost_comes_free)
 {
-    (void)state;
     enum { TRY = 1, LOCK = 2 };
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
@@ -203,9 +194,8 @@ static lk_status acquire_once_connected(lk_client *client, lk_hold *ret_hold)
     return status;
 }
 
-static void waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing(void **state)
+TEST_THAT(waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
         lk_options options = {.command_timeout_ms = COMMAND_MS};
@@ -242,9 +232,8 @@ static bool another_waits(void *pid)
     return now != 0 && now != *(int64_t *)pid;
 }
 
-static void waiter_whose_request_was_cancelled_asks_again(void **state)
+TEST_THAT(waiter_whose_request_was_cancelled_asks_again)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
         lk_client *client = world_client(levels[i], &world_patient);
@@ -266,9 +255,8 @@ static void waiter_whose_request_was_cancelled_asks_again(void **state)
 }
 
 /* The waiter's second request is still in the queue when the call ends. */
-static void waiter_whose_connection_broke_gives_up_cleanly(void **state)
+TEST_THAT(waiter_whose_connection_broke_gives_up_cleanly)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
         lk_client *holder = world_client(levels[i], &world_patient),
@@ -295,9 +283,8 @@ static void waiter_whose_connection_broke_gives_up_cleanly(void **state)
     }
 }
 
-static void waiters_of_a_dying_server_end_in_time(void **state)
+TEST_THAT(waiters_of_a_dying_server_end_in_time)
 {
-    (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
         lk_options options = {.command_timeout_ms = COMMAND_MS};
@@ -332,22 +319,12 @@ static int close_world(void **state)
     return world_close(state);
 }
 
+GROUP_FIXTURE(open_world, close_world);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiters_are_served_in_the_order_in_which_they_began),
-        cmocka_unit_test(waiter_asks_once_however_long_it_waits),
-        cmocka_unit_test(waiter_that_gave_up_leaves_nothing_in_the_queue),
-        cmocka_unit_test(killed_waiter_holds_nobody_up),
-        cmocka_unit_test(killed_waiter_leaves_the_queue),
-        cmocka_unit_test(grant_whose_answer_was_lost_comes_free),
-        cmocka_unit_test(waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing),
-        cmocka_unit_test(waiter_whose_request_was_cancelled_asks_again),
-        cmocka_unit_test(waiter_whose_connection_broke_gives_up_cleanly),
-        cmocka_unit_test(waiters_of_a_dying_server_end_in_time),
-    };
     if (argc > 1)
         return holder_main(argc, argv);
     world = &family_postgres;
-    return cmocka_run_group_tests(tests, open_world, close_world);
+    return tests_run();
 }

@@ -2,11 +2,8 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,9 +28,10 @@ static void expect_connections(int64_t n, int64_t wait_ms)
     assert_true(wait_until(connections_are, &n, wait_ms));
 }
 
-static void connections_are_bounded_and_waited_for(void **state)
+GROUP_FIXTURE(world_open, world_close);
+
+TEST_THAT(connections_are_bounded_and_waited_for)
 {
-    (void)state;
     char url[WORLD_ENDPOINTS_MAX];
     lk_client *client;
     lk_hold holds[3];
@@ -74,9 +72,8 @@ static void *pass(void *arg)
 }
 
 /* Other programs use all but a few of the server's connections. */
-static void server_without_a_free_connection_serves_those_it_has(void **state)
+TEST_THAT(server_without_a_free_connection_serves_those_it_has)
 {
-    (void)state;
     enum { CONTENDERS = 6, ROUNDS = 5, LEFT = 3 };
     static const char *const tight[] = {"-c", "max_connections=10", "-c",
                                         "superuser_reserved_connections=0", NULL};
@@ -107,9 +104,8 @@ static void server_without_a_free_connection_serves_those_it_has(void **state)
 }
 
 /* The key is free and connections are available, so waiting would not help. */
-static void refused_login_is_not_a_lock_held_by_another(void **state)
+TEST_THAT(refused_login_is_not_a_lock_held_by_another)
 {
-    (void)state;
     char url[WORLD_ENDPOINTS_MAX];
     lk_client *client;
     lk_hold hold, other;
@@ -131,9 +127,8 @@ static void refused_login_is_not_a_lock_held_by_another(void **state)
 }
 
 /* An idle client closes its spare connections, but keeps that of a lock. */
-static void idle_connection_is_given_up_and_a_hold_is_not(void **state)
+TEST_THAT(idle_connection_is_given_up_and_a_hold_is_not)
 {
-    (void)state;
     lk_hold hold, other;
     lk_client *client = world_client("pg-advisory", NULL);
     assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &hold), LK_OK);
@@ -165,9 +160,8 @@ static bool somebody_waits_for_a_row(void *arg)
 }
 
 /* A waiter timed out quickly; the next statement on its connection may still wait longer. */
-static void waiters_patience_does_not_stay_with_its_connection(void **state)
+TEST_THAT(waiters_patience_does_not_stay_with_its_connection)
 {
-    (void)state;
     static const char *const levels[] = {"pg-advisory", "pg-advisory-xact"};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         lk_hold held, refused;
@@ -195,9 +189,8 @@ static void waiters_patience_does_not_stay_with_its_connection(void **state)
     }
 }
 
-static void endpoints_are_refused_without_their_password(void **state)
+TEST_THAT(endpoints_are_refused_without_their_password)
 {
-    (void)state;
     static const char *const wrong[] = {"postgres://u:secret@h/d?pool=0",
                                         "postgres://u:secret@h/d?pool=x",
                                         "postgres://u:secret@h/d?pool=5000",
@@ -217,14 +210,6 @@ static void endpoints_are_refused_without_their_password(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connections_are_bounded_and_waited_for),
-        cmocka_unit_test(server_without_a_free_connection_serves_those_it_has),
-        cmocka_unit_test(refused_login_is_not_a_lock_held_by_another),
-        cmocka_unit_test(idle_connection_is_given_up_and_a_hold_is_not),
-        cmocka_unit_test(waiters_patience_does_not_stay_with_its_connection),
-        cmocka_unit_test(endpoints_are_refused_without_their_password),
-    };
     world = &family_postgres;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

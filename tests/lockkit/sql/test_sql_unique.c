@@ -3,11 +3,8 @@
 #include "holder.h"
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <string.h>
@@ -46,9 +43,23 @@ static uint64_t granted_fence(const char *key)
     return hold.fence;
 }
 
-static void fence_survives_release_and_its_client(void **state)
+static int open_sqlite(void **state)
 {
-    (void)state;
+    world = &family_sqlite;
+    return world_open(state);
+}
+
+static int open_postgres(void **state)
+{
+    world = &family_postgres;
+    return world_open(state);
+}
+
+TEST_GROUP("sqlite", open_sqlite, world_close);
+TEST_GROUP("postgres", open_postgres, NULL);
+
+TEST_THAT(fence_survives_release_and_its_client)
+{
     assert_int_equal(granted_fence(KEY), 1);
     assert_int_equal(granted_fence(KEY), 2);
     lk_close(client);
@@ -57,9 +68,8 @@ static void fence_survives_release_and_its_client(void **state)
     assert_int_equal(granted_fence("lock:item:2"), 1);
 }
 
-static void fence_rises_when_a_lease_was_taken_over_and_when_it_was_broken(void **state)
+TEST_THAT(fence_rises_when_a_lease_was_taken_over_and_when_it_was_broken)
 {
-    (void)state;
     lk_hold first, second, third;
     assert_int_equal(world_acquire(client, KEY, SHORT_MS, 0, &first), LK_OK);
     assert_int_equal(world_acquire(client, KEY, LONG_MS, LONG_MS, &second), LK_OK);
@@ -71,9 +81,8 @@ static void fence_rises_when_a_lease_was_taken_over_and_when_it_was_broken(void 
     assert_int_equal(lk_release(&third), LK_OK);
 }
 
-static void raised_fence_is_never_lowered(void **state)
+TEST_THAT(raised_fence_is_never_lowered)
 {
-    (void)state;
     lk_hold hold;
     assert_int_equal(lk_raise_fence(client, KEY, 1000), LK_OK); /* the key was never held */
     assert_int_equal(granted_fence(KEY), 1001);
@@ -89,9 +98,8 @@ static void raised_fence_is_never_lowered(void **state)
 }
 
 /* Calls the provider directly: after the lease the core would not ask it. */
-static void lease_that_ended_is_not_renewed_though_nobody_took_it(void **state)
+TEST_THAT(lease_that_ended_is_not_renewed_though_nobody_took_it)
 {
-    (void)state;
     struct bare bare;
     lk_hold hold = {.key = KEY, .token = "mine", .lease_ms = LONG_MS};
     bare_open(&bare);
@@ -104,9 +112,8 @@ static void lease_that_ended_is_not_renewed_though_nobody_took_it(void **state)
     lk_sql_unique.close(bare.self);
 }
 
-static void key_is_data_whatever_it_says(void **state)
+TEST_THAT(key_is_data_whatever_it_says)
 {
-    (void)state;
     static const char *const keys[] = {"x');DROP/**/TABLE/**/lockkit.locks;--",
                                        "x';DROP/**/TABLE/**/lockkit_locks;--",
                                        "'",
@@ -142,9 +149,8 @@ static int note_key(void *arg, const lk_lock_info *info)
     return 0;
 }
 
-static void list_takes_its_prefix_by_the_letter_and_only_what_is_held(void **state)
+TEST_THAT(list_takes_its_prefix_by_the_letter_and_only_what_is_held)
 {
-    (void)state;
     static const char *const keys[] = {"a_1", "ab1", "a%1", "A_1", "a_2"};
     char found[256] = "";
     lk_hold holds[5];
@@ -158,9 +164,8 @@ static void list_takes_its_prefix_by_the_letter_and_only_what_is_held(void **sta
 }
 
 /* Happens after a lost answer and a clean-up that came too early. */
-static void late_attempt_of_the_same_call_is_taken_over(void **state)
+TEST_THAT(late_attempt_of_the_same_call_is_taken_over)
 {
-    (void)state;
     struct bare bare;
     lk_hold hold = {.key = KEY, .token = "same", .lease_ms = LONG_MS};
     lk_hold other = {.key = KEY, .token = "other", .lease_ms = LONG_MS};
@@ -196,9 +201,8 @@ static bool dies_and_is_followed(const char *guard, int64_t wait_ms)
     return status == LK_OK;
 }
 
-static void row_of_a_dead_holder_comes_free_with_its_lease_or_never(void **state)
+TEST_THAT(row_of_a_dead_holder_comes_free_with_its_lease_or_never)
 {
-    (void)state;
     assert_true(dies_and_is_followed("sql-unique", SHORT_MS + GRACE_MS));
     assert_false(dies_and_is_followed("sql-unique-forever", 5 * SHORT_MS));
     assert_true(world->exists(KEY));
@@ -225,10 +229,11 @@ static bool somebody_waits_for_a_row(void *arg)
     return world_sql("SELECT count(*) FROM pg_locks WHERE NOT granted", NULL) > 0;
 }
 
+TEST_GROUP("postgres alone", NULL, world_close);
+
 /* The caller gave up the try; it is committed while it is being undone. */
-static void undoing_waits_for_an_attempt_that_is_not_committed_yet(void **state)
+TEST_THAT(undoing_waits_for_an_attempt_that_is_not_committed_yet)
 {
-    (void)state;
     pthread_t thread;
     struct releasing late = {.hold = {.key = KEY, .token = "late"}};
     assert_int_equal(granted_fence(KEY), 1);
@@ -249,9 +254,8 @@ static void undoing_waits_for_an_attempt_that_is_not_committed_yet(void **state)
 }
 
 /* Happens if an administrator drops the schema. */
-static void tables_that_were_dropped_are_made_again(void **state)
+TEST_THAT(tables_that_were_dropped_are_made_again)
 {
-    (void)state;
     assert_int_equal(granted_fence(KEY), 1);
     world_sql("DROP SCHEMA lockkit CASCADE", NULL);
     lk_hold hold;
@@ -277,30 +281,11 @@ static int close_client(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_client, close_client)
+TEST_FIXTURE(open_client, close_client);
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest both[] = {
-        TEST(fence_survives_release_and_its_client),
-        TEST(fence_rises_when_a_lease_was_taken_over_and_when_it_was_broken),
-        TEST(raised_fence_is_never_lowered),
-        TEST(lease_that_ended_is_not_renewed_though_nobody_took_it),
-        TEST(key_is_data_whatever_it_says),
-        TEST(list_takes_its_prefix_by_the_letter_and_only_what_is_held),
-        TEST(late_attempt_of_the_same_call_is_taken_over),
-        TEST(row_of_a_dead_holder_comes_free_with_its_lease_or_never),
-    };
-    const struct CMUnitTest postgres[] = {
-        TEST(undoing_waits_for_an_attempt_that_is_not_committed_yet),
-        TEST(tables_that_were_dropped_are_made_again),
-    };
     if (argc > 1)
         return holder_main(argc, argv);
-    world = &family_sqlite;
-    int failed = cmocka_run_group_tests_name("sqlite", both, world_open, world_close);
-    world = &family_postgres;
-    failed += cmocka_run_group_tests_name("postgres", both, world_open, NULL);
-    failed += cmocka_run_group_tests_name("postgres alone", postgres, NULL, world_close);
-    return failed;
+    return tests_run();
 }

@@ -4,11 +4,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 #define KEY "lock:item:1"
@@ -46,9 +43,25 @@ static void expect_free(lk_client *client)
     lk_close(other);
 }
 
-static void release_that_a_crash_of_the_server_swallowed_is_repeated(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(world_empty, NULL);
+
+/* The client can record one unanswered statement per connection. */
+TEST_THAT(largest_pool_is_served)
 {
-    (void)state;
+    char endpoint[WORLD_ENDPOINTS_MAX], url[WORLD_ENDPOINTS_MAX + 16];
+    lk_client *client;
+    lk_hold hold;
+    world->endpoints(endpoint, sizeof endpoint, 0);
+    snprintf(url, sizeof url, "%s?pool=1024", endpoint);
+    assert_int_equal(lk_open("sql-unique-forever", url, NULL, &client, NULL), LK_OK);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
+TEST_THAT(release_that_a_crash_of_the_server_swallowed_is_repeated)
+{
     lk_hold hold;
     lk_client *client = world_client("sql-unique-forever", &options);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
@@ -68,9 +81,8 @@ static void cut_both_ways(void *proxy)
 }
 
 /* The answer is lost, and so is the clean-up. */
-static void attempt_whose_answer_was_lost_is_taken_back_when_the_server_is_heard_again(void **state)
+TEST_THAT(attempt_whose_answer_was_lost_is_taken_back_when_the_server_is_heard_again)
 {
-    (void)state;
     lk_hold hold;
     struct hooked hooked;
     struct proxy *proxy = proxy_open(world->port());
@@ -131,9 +143,8 @@ static void need_standby(bool on)
 
 /* While the commit waits for a standby, its row is not visible. Without the undo the row would
  * appear when a standby connects, long after the try was given up. */
-static void attempt_that_waits_in_its_commit_leaves_no_row_behind(void **state)
+TEST_THAT(attempt_that_waits_in_its_commit_leaves_no_row_behind)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = world_warm(world_client("sql-unique-forever", &options));
     need_standby(true);
@@ -147,30 +158,8 @@ static void attempt_that_waits_in_its_commit_leaves_no_row_behind(void **state)
     lk_close(client);
 }
 
-/* The client can record one unanswered statement per connection. */
-static void largest_pool_is_served(void **state)
-{
-    (void)state;
-    char endpoint[WORLD_ENDPOINTS_MAX], url[WORLD_ENDPOINTS_MAX + 16];
-    lk_client *client;
-    lk_hold hold;
-    world->endpoints(endpoint, sizeof endpoint, 0);
-    snprintf(url, sizeof url, "%s?pool=1024", endpoint);
-    assert_int_equal(lk_open("sql-unique-forever", url, NULL, &client, NULL), LK_OK);
-    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-}
-
 int main(void)
 {
-#define CASE(test) cmocka_unit_test_setup(test, world_empty)
-    const struct CMUnitTest tests[] = {
-        CASE(largest_pool_is_served),
-        CASE(release_that_a_crash_of_the_server_swallowed_is_repeated),
-        CASE(attempt_whose_answer_was_lost_is_taken_back_when_the_server_is_heard_again),
-        CASE(attempt_that_waits_in_its_commit_leaves_no_row_behind),
-    };
     world = &family_postgres;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

@@ -1,11 +1,8 @@
 /* Locks in a SQLite file: several processes, and defects of the file. */
 #include "lock_world.h"
 #include "process.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -113,9 +110,10 @@ static void run_child(int64_t for_ms)
     _exit(0);
 }
 
-static void contenders_of_several_processes_exclude_each_other(void **state)
+GROUP_FIXTURE(world_open, world_close);
+
+TEST_THAT(contenders_of_several_processes_exclude_each_other)
 {
-    (void)state;
     pid_t children[PROCESSES];
     in_new_file("contest.db");
     for (int i = 0; i < PROCESSES; i++) {
@@ -173,9 +171,8 @@ static void expect_sound(void)
 }
 
 /* The writers are killed at random points, often in a commit. */
-static void killed_writers_leave_a_sound_file_and_no_fence_twice(void **state)
+TEST_THAT(killed_writers_leave_a_sound_file_and_no_fence_twice)
 {
-    (void)state;
     lk_client *client;
     in_new_file("killed.db");
     for (int i = 0; i < KILLS; i++) {
@@ -201,9 +198,8 @@ static void killed_writers_leave_a_sound_file_and_no_fence_twice(void **state)
 /* -- the file -----------------------------------------------------------------------------------
  */
 
-static void file_that_is_no_lock_file_is_refused(void **state)
+TEST_THAT(file_that_is_no_lock_file_is_refused)
 {
-    (void)state;
     lk_client *client;
     lk_error error;
     in_new_file("shop.db");
@@ -231,9 +227,8 @@ static void file_that_is_no_lock_file_is_refused(void **state)
     assert_int_equal(lk_open("sql-unique", NULL, NULL, &client, NULL), LK_INVALID);
 }
 
-static void file_that_another_writes_to_costs_bounded_time(void **state)
+TEST_THAT(file_that_another_writes_to_costs_bounded_time)
 {
-    (void)state;
     lk_client *client, *late;
     lk_hold hold;
     in_new_file("busy.db");
@@ -254,10 +249,26 @@ static void file_that_another_writes_to_costs_bounded_time(void **state)
     lk_close(client);
 }
 
-/* Two files of one name would be two locks. */
-static void file_that_was_taken_away_is_not_written_to(void **state)
+/* The tokens of the locks are in it. */
+TEST_THAT(nobody_else_may_read_a_lock_file)
 {
-    (void)state;
+    lk_client *client;
+    lk_hold hold;
+    struct stat about;
+    mode_t umask_before = umask(022);
+    in_new_file("private.db");
+    assert_int_equal(open_it(&client, NULL), LK_OK);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    umask(umask_before);
+    assert_int_equal(stat(file(), &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
+/* Two files of one name would be two locks. */
+TEST_THAT(file_that_was_taken_away_is_not_written_to)
+{
     lk_client *old, *new;
     lk_hold hold, second;
     in_new_file("moved.db");
@@ -276,37 +287,11 @@ static void file_that_was_taken_away_is_not_written_to(void **state)
     lk_close(new);
 }
 
-/* The tokens of the locks are in it. */
-static void nobody_else_may_read_a_lock_file(void **state)
-{
-    lk_client *client;
-    lk_hold hold;
-    struct stat about;
-    (void)state;
-    mode_t umask_before = umask(022);
-    in_new_file("private.db");
-    assert_int_equal(open_it(&client, NULL), LK_OK);
-    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
-    umask(umask_before);
-    assert_int_equal(stat(file(), &about), 0);
-    assert_int_equal(about.st_mode & 0777, 0600);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contenders_of_several_processes_exclude_each_other),
-        cmocka_unit_test(killed_writers_leave_a_sound_file_and_no_fence_twice),
-        cmocka_unit_test(file_that_is_no_lock_file_is_refused),
-        cmocka_unit_test(file_that_another_writes_to_costs_bounded_time),
-        cmocka_unit_test(nobody_else_may_read_a_lock_file),
-        cmocka_unit_test(file_that_was_taken_away_is_not_written_to),
-    };
     world = &family_sqlite;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

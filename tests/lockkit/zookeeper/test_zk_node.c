@@ -1,16 +1,12 @@
 /* Names of ZooKeeper nodes: keys, tokens, and the order of sequence numbers. */
 #include "zk_queue.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void a_key_is_found_again_in_its_node_s_name(void **state)
+TEST_THAT(a_key_is_found_again_in_its_node_s_name)
 {
-    (void)state;
     static const char *const keys[][2] = {
         {"lock:item:1", "/r/lock:item:1"},
         {"a/b", "/r/a%2Fb"},
@@ -43,9 +39,8 @@ static void a_key_is_found_again_in_its_node_s_name(void **state)
     assert_false(lk_zk_key_of(path + 3, key)); /* longer than any valid key */
 }
 
-static void the_longest_key_and_token_fit_into_a_path(void **state)
+TEST_THAT(the_longest_key_and_token_fit_into_a_path)
 {
-    (void)state;
     static const lk_zk_recipe recipe = {.root = "/lockkit/readwrite", .label = {"__WRIT__"}};
     char path[LK_ZK_PATH_MAX];
     lk_hold hold = {.key = ""};
@@ -59,9 +54,8 @@ static void the_longest_key_and_token_fit_into_a_path(void **state)
 }
 
 /* If the session ends while a node is created, the same try creates it again. */
-static void each_node_of_the_longest_owner_has_a_mark_of_its_own(void **state)
+TEST_THAT(each_node_of_the_longest_owner_has_a_mark_of_its_own)
 {
-    (void)state;
     static lk_zk zk;
     char first[LK_TOKEN_MAX + 1];
     lk_hold hold = {.attempts = 1};
@@ -76,9 +70,8 @@ static void each_node_of_the_longest_owner_has_a_mark_of_its_own(void **state)
     }
 }
 
-static void sequence_numbers_are_read_whatever_stands_before_them(void **state)
+TEST_THAT(sequence_numbers_are_read_whatever_stands_before_them)
 {
-    (void)state;
     static const struct {
         const char *name;
         int32_t sequence;
@@ -104,9 +97,8 @@ static void sequence_numbers_are_read_whatever_stands_before_them(void **state)
         assert_false(lk_zk_parse_sequence(none[i], &sequence));
 }
 
-static void order_goes_on_over_the_end_of_the_range(void **state)
+TEST_THAT(order_goes_on_over_the_end_of_the_range)
 {
-    (void)state;
     assert_true(lk_zk_is_before(1, 2));
     assert_false(lk_zk_is_before(2, 2));
     assert_false(lk_zk_is_before(3, 2));
@@ -130,9 +122,8 @@ static void expect_blocker(char **names, size_t n, lk_mode mode, int32_t sequenc
     assert_string_equal(found != NULL ? found : "", blocker);
 }
 
-static void each_waits_for_the_last_that_conflicts_with_it(void **state)
+TEST_THAT(each_waits_for_the_last_that_conflicts_with_it)
 {
-    (void)state;
     char *names[] = {"z-READ-0000000005", "config",
                      "a-WRIT-0000000009", "k-READ-0000000012",
                      "b-READ-0000000004", "c-WRIT-0000000014"};
@@ -144,17 +135,4 @@ static void each_waits_for_the_last_that_conflicts_with_it(void **state)
     expect_blocker(names, n, LK_EXCLUSIVE, 14, "k-READ-0000000012");
     expect_blocker(names, n, LK_SHARED, 20, "c-WRIT-0000000014");
     expect_blocker(names, 0, LK_EXCLUSIVE, 20, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_is_found_again_in_its_node_s_name),
-        cmocka_unit_test(the_longest_key_and_token_fit_into_a_path),
-        cmocka_unit_test(each_node_of_the_longest_owner_has_a_mark_of_its_own),
-        cmocka_unit_test(sequence_numbers_are_read_whatever_stands_before_them),
-        cmocka_unit_test(order_goes_on_over_the_end_of_the_range),
-        cmocka_unit_test(each_waits_for_the_last_that_conflicts_with_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,8 @@
 #include "lock_world.h"
 #include "process.h"
 #include "sandbox_proxy.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +33,11 @@ static uint64_t attempts_of(lk_client *client)
 /* -- sessions -----------------------------------------------------------------------------------
  */
 
-static void a_paused_holder_is_succeeded_with_a_higher_fence_and_told_when_it_wakes(void **state)
+GROUP_FIXTURE(world_open, world_close);
+TEST_FIXTURE(set_up, NULL);
+
+TEST_THAT(a_paused_holder_is_succeeded_with_a_higher_fence_and_told_when_it_wakes)
 {
-    (void)state;
     for (const char *const *guard = world->guards; *guard != NULL; guard++) {
         char endpoints[WORLD_ENDPOINTS_MAX];
         world->endpoints(endpoints, sizeof endpoints, 0);
@@ -69,9 +68,8 @@ static void a_paused_holder_is_succeeded_with_a_higher_fence_and_told_when_it_wa
     }
 }
 
-static void the_session_s_timeout_is_what_was_asked_for_within_the_server_s_bounds(void **state)
+TEST_THAT(the_session_s_timeout_is_what_was_asked_for_within_the_server_s_bounds)
 {
-    (void)state;
     static const int64_t asked_ms[] = {10, 5000, 600000};
     static const int64_t agreed_ms[] = {2 * SANDBOX_ZOOKEEPER_TICK_MS, 5000, 60000};
     for (int i = 0; i < 3; i++) {
@@ -93,9 +91,8 @@ static bool answers(void *client)
 }
 
 /* The orphan would stay as long as the client's session, which is alive. */
-static void an_orphan_that_could_not_be_removed_goes_when_the_server_is_back(void **state)
+TEST_THAT(an_orphan_that_could_not_be_removed_goes_when_the_server_is_back)
 {
-    (void)state;
     for (const char *const *guard = world->guards; *guard != NULL; guard++) {
         struct proxy *proxy = proxy_open(world->port());
         lk_client *client =
@@ -195,18 +192,16 @@ static uint64_t tries_per_release(const char *guard, bool herd)
     return tries;
 }
 
-static void a_release_wakes_all_waiters_of_one_node_and_one_of_a_queue(void **state)
+TEST_THAT(a_release_wakes_all_waiters_of_one_node_and_one_of_a_queue)
 {
-    (void)state;
     /* The winner tries once. Each other waiter is refused, sets a watch and tries again, in case
      * the lock came free meanwhile. */
     assert_int_equal(tries_per_release("zk-ephemeral", true), 1 + 2 * (WAITERS - 1));
     assert_int_equal(tries_per_release("zk-sequential", false), 1);
 }
 
-static void a_waiter_that_gives_up_leaves_the_queue_to_those_behind_it(void **state)
+TEST_THAT(a_waiter_that_gives_up_leaves_the_queue_to_those_behind_it)
 {
-    (void)state;
     lk_hold hold, second;
     struct hooked hooked;
     lk_client *client = world_client("zk-sequential", NULL);
@@ -232,9 +227,8 @@ static void a_waiter_that_gives_up_leaves_the_queue_to_those_behind_it(void **st
     lk_close(client);
 }
 
-static void a_writer_waits_for_earlier_readers_and_later_readers_for_it(void **state)
+TEST_THAT(a_writer_waits_for_earlier_readers_and_later_readers_for_it)
 {
-    (void)state;
     lk_hold first, second, late;
     struct hooked hooked;
     lk_client *client = world_client("zk-readwrite", NULL);
@@ -261,9 +255,8 @@ static void a_writer_waits_for_earlier_readers_and_later_readers_for_it(void **s
     lk_close(client);
 }
 
-static void an_operator_is_told_which_ensemble_and_what_it_lacks(void **state)
+TEST_THAT_WITH(an_operator_is_told_which_ensemble_and_what_it_lacks, NULL, NULL)
 {
-    (void)state;
     static const lk_options brief = {.command_timeout_ms = SESSION_MS};
     char url[WORLD_ENDPOINTS_MAX], message[LK_MESSAGE_MAX];
     lk_client *client;
@@ -289,18 +282,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            a_paused_holder_is_succeeded_with_a_higher_fence_and_told_when_it_wakes, set_up),
-        cmocka_unit_test_setup(
-            the_session_s_timeout_is_what_was_asked_for_within_the_server_s_bounds, set_up),
-        cmocka_unit_test_setup(an_orphan_that_could_not_be_removed_goes_when_the_server_is_back,
-                               set_up),
-        cmocka_unit_test_setup(a_release_wakes_all_waiters_of_one_node_and_one_of_a_queue, set_up),
-        cmocka_unit_test_setup(a_waiter_that_gives_up_leaves_the_queue_to_those_behind_it, set_up),
-        cmocka_unit_test_setup(a_writer_waits_for_earlier_readers_and_later_readers_for_it, set_up),
-        cmocka_unit_test(an_operator_is_told_which_ensemble_and_what_it_lacks),
-    };
     world = &family_zookeeper;
-    return cmocka_run_group_tests(tests, world_open, world_close);
+    return tests_run();
 }

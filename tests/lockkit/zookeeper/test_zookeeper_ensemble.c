@@ -3,11 +3,8 @@
 #include "process.h"
 #include "lockkit.h"
 #include "sandbox.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -83,9 +80,10 @@ static void count(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_next(void **state)
+GROUP_FIXTURE(open_world, close_world);
+
+TEST_THAT(a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_next)
 {
-    (void)state;
     lk_hold hold, other;
     atomic_int lost = 0;
     lk_client *holder = open_client(NULL), *client = open_client(NULL);
@@ -153,9 +151,8 @@ static bool replace_leader(lk_client *client)
     return killed >= 0 && wait_until(is_granted, client, BACK_MS) && start_again(killed);
 }
 
-static void no_two_are_inside_while_leaders_die(void **state)
+TEST_THAT(no_two_are_inside_while_leaders_die)
 {
-    (void)state;
     struct adder adders[THREADS] = {{0}};
     volatile int64_t value = 0;
     int64_t sum = 0;
@@ -182,9 +179,8 @@ static void no_two_are_inside_while_leaders_die(void **state)
     lk_close(client);
 }
 
-static void without_a_majority_calls_end_in_time_and_the_client_finds_back(void **state)
+TEST_THAT(without_a_majority_calls_end_in_time_and_the_client_finds_back)
 {
-    (void)state;
     lk_hold hold;
     lk_client *client = open_client(&(lk_options){.command_timeout_ms = AWAY_COMMAND_MS});
     assert_true(wait_until(is_granted, client, BACK_MS));
@@ -202,14 +198,4 @@ static void without_a_majority_calls_end_in_time_and_the_client_finds_back(void 
     assert_int_equal(sandbox_zookeeper_agree(&servers), 0);
     assert_true(wait_until(is_granted, client, BACK_MS));
     lk_close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_next),
-        cmocka_unit_test(no_two_are_inside_while_leaders_die),
-        cmocka_unit_test(without_a_majority_calls_end_in_time_and_the_client_finds_back),
-    };
-    return cmocka_run_group_tests(tests, open_world, close_world);
 }

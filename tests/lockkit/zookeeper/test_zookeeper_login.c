@@ -2,11 +2,8 @@
  * An ensemble that refuses is named, with what to do, and without the password. */
 #include "lock_world.h"
 #include "login.h"
+#include "tests.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,9 +61,11 @@ static void expect(const char *message, const char *words)
         fail_msg("no \"%s\" in \"%s\"", words, message);
 }
 
-static void another_login_neither_takes_nor_frees_a_lock(void **state)
+GROUP_FIXTURE(open_world, world_close);
+TEST_FIXTURE(NULL, log_in_again);
+
+TEST_THAT(another_login_neither_takes_nor_frees_a_lock)
 {
-    (void)state;
     lk_client *client = open_client(world_zookeeper.url);
     lk_hold hold;
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
@@ -81,9 +80,8 @@ static void another_login_neither_takes_nor_frees_a_lock(void **state)
     lk_close(client);
 }
 
-static void each_connection_logs_in(void **state)
+TEST_THAT(each_connection_logs_in)
 {
-    (void)state;
     lk_client *client = open_client(world_zookeeper.url);
     lk_hold hold;
     for (int i = 0; i < 2; i++) {
@@ -98,9 +96,8 @@ static void each_connection_logs_in(void **state)
     lk_close(client);
 }
 
-static void an_ensemble_that_refuses_is_named_with_what_to_do(void **state)
+TEST_THAT(an_ensemble_that_refuses_is_named_with_what_to_do)
 {
-    (void)state;
     static const char *const logins[] = {"", "sandbox:" WRONG};
     char message[LK_MESSAGE_MAX];
     for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
@@ -113,9 +110,8 @@ static void an_ensemble_that_refuses_is_named_with_what_to_do(void **state)
     }
 }
 
-static void a_wrong_form_is_refused_at_open(void **state)
+TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    (void)state;
     static const char *const forms[] = {WRONG, "me:", ":" WRONG, "me:" WRONG "\n"};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         lk_client *client;
@@ -129,9 +125,8 @@ static void a_wrong_form_is_refused_at_open(void **state)
 }
 
 /* A folder that is open to all, in a tree that is not. */
-static void without_the_variable_nodes_are_open(void **state)
+TEST_THAT(without_the_variable_nodes_are_open)
 {
-    (void)state;
     char url[WORLD_ENDPOINTS_MAX], message[LK_MESSAGE_MAX];
     assert_true(world_zk_create("/open", ZOO_PERSISTENT, NULL, 0));
     snprintf(url, sizeof url, "%s/open", world_zookeeper.url);
@@ -139,16 +134,4 @@ static void without_the_variable_nodes_are_open(void **state)
     assert_int_equal(try_once(url, message), LK_OK);
     setenv(LK_ZOOKEEPER_LOGIN, "another:" WRONG, 1);
     assert_int_equal(try_once(url, message), LK_OK); /* in the folders that the first has made */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(another_login_neither_takes_nor_frees_a_lock, log_in_again),
-        cmocka_unit_test_teardown(each_connection_logs_in, log_in_again),
-        cmocka_unit_test_teardown(an_ensemble_that_refuses_is_named_with_what_to_do, log_in_again),
-        cmocka_unit_test_teardown(a_wrong_form_is_refused_at_open, log_in_again),
-        cmocka_unit_test_teardown(without_the_variable_nodes_are_open, log_in_again),
-    };
-    return cmocka_run_group_tests(tests, open_world, world_close);
 }
