@@ -26,16 +26,29 @@ static lk_pg_conn *take_idle(lk_pg_pool *pool)
     return NULL;
 }
 
-/* With the mutex, which is let go while connecting. */
+/* With the mutex, which is let go while connecting. What another caller has begun goes first. */
 static lk_status connect_one(lk_pg_pool *pool, int64_t until_us, lk_pg_conn **ret)
 {
-    pool->n_open++;
-    pthread_mutex_unlock(&pool->mutex);
-    lk_status status = lk_pg_connect(&pool->target, until_us, ret);
-    pthread_mutex_lock(&pool->mutex);
-    if (status != LK_OK)
+    for (;;) {
+        const bool begun = pool->n_half_made > 0;
+        lk_pg_conn *conn = begun ? pool->half_made[--pool->n_half_made] : NULL;
+        pool->n_open += !begun;
+        pthread_mutex_unlock(&pool->mutex);
+        lk_status status = lk_pg_connect(&pool->target, until_us, &conn);
+        pthread_mutex_lock(&pool->mutex);
+        if (status == LK_OK) {
+            *ret = conn;
+            return LK_OK;
+        }
+        if (status == LK_TIMEOUT) {
+            pool->half_made[pool->n_half_made++] = conn;
+            pthread_cond_signal(&pool->freed);
+            return LK_UNAVAILABLE;
+        }
         pool->n_open--;
-    return status;
+        if (!begun)
+            return status;
+    }
 }
 
 /* A server that gives no more connections may serve others of ours: then, as when the pool is used
@@ -48,7 +61,7 @@ lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
     bool late = false;
     pthread_mutex_lock(&pool->mutex);
     while ((conn = take_idle(pool)) == NULL && !late) {
-        if (pool->n_open < pool->target.pool_max) {
+        if (pool->n_half_made > 0 || pool->n_open < pool->target.pool_max) {
             status = connect_one(pool, until_us, &conn);
             bool met = status == LK_BUSY || status == LK_LOST;
             if (status == LK_LOST || (status == LK_BUSY && pool->n_open == 0))
@@ -187,6 +200,8 @@ void lk_pg_pool_close(lk_pg_pool *pool)
 {
     while (pool->n_idle > 0)
         lk_pg_disconnect(pool->idle[--pool->n_idle].conn);
+    while (pool->n_half_made > 0)
+        lk_pg_disconnect(pool->half_made[--pool->n_half_made]);
     pthread_cond_destroy(&pool->freed);
     pthread_mutex_destroy(&pool->mutex);
 }

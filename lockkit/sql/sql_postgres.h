@@ -24,6 +24,8 @@
 
 /* After so long the server closes a connection that nobody uses: others may need its place. */
 #define LK_PG_IDLE_MS 5000
+/* After so long a connection that is not made is given up: the server's end may be gone. */
+#define LK_PG_CONNECT_MS 5000
 
 enum {
     LK_PG_POOL_MAX = 1024, /* of the parameter pool=N */
@@ -56,8 +58,12 @@ lk_status lk_pg_target_parse(const char *address, lk_pg_target *ret, lk_error *e
 
 /* Connects until the deadline, makes the schema if it is missing, prepares the statements. LK_OK;
  * of a server that is there LK_BUSY (it takes no more) or LK_LOST (it refused or hung up); else
- * LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
-lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret);
+ * LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. *inout is NULL at first.
+ *
+ * LK_TIMEOUT: the server has accepted the connection and is not done with it, for less than
+ * LK_PG_CONNECT_MS. *inout is half made: the next call goes on with it, or lk_pg_disconnect() ends
+ * it. A busy server would begin again with each new one, and never be done. */
+lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **inout);
 void lk_pg_disconnect(lk_pg_conn *conn); /* the server frees what the connection held */
 
 /* The server has hung up, as far as this machine knows. */
@@ -82,12 +88,13 @@ typedef struct lk_pg_pool {
     lk_pg_target target;
     pthread_mutex_t mutex;
     pthread_cond_t freed;
-    int n_open, n_idle, n_unknown;
+    int n_open, n_idle, n_half_made, n_unknown;
     int unknown[LK_PG_UNKNOWN_MAX]; /* processes whose last statement may still be done */
     struct lk_pg_idle {
         lk_pg_conn *conn;
         int64_t since_us;
-    } idle[LK_PG_POOL_MAX]; /* used last on top */
+    } idle[LK_PG_POOL_MAX];                /* used last on top */
+    lk_pg_conn *half_made[LK_PG_POOL_MAX]; /* of lk_pg_connect(); counted in n_open */
 } lk_pg_pool;
 
 lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,

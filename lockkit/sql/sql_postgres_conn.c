@@ -23,6 +23,9 @@ enum {
 struct lk_pg_conn {
     const lk_pg_target *target;
     PGconn *handle;
+    int64_t since_us; /* when it began to connect */
+    PostgresPollingStatusType next;
+    bool met;                     /* the server has accepted it */
     bool missing;                 /* the last error: a table or schema is not there */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 };
@@ -241,23 +244,25 @@ static bool is_full(const lk_pg_conn *conn)
     return strstr(PQerrorMessage(conn->handle), ":  53300: ") != NULL;
 }
 
-/* As lk_pg_connect(). */
+static bool may_be_late(const lk_pg_conn *conn)
+{
+    return conn->met && lk_monotonic_us() - conn->since_us < LK_PG_CONNECT_MS * INT64_C(1000);
+}
+
+/* As lk_pg_connect(), without the statements. */
 static lk_status await_connection(lk_pg_conn *conn, int64_t until_us)
 {
-    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-    bool met = false;
-    if (PQstatus(conn->handle) == CONNECTION_BAD)
-        return failed(conn, LK_UNAVAILABLE, PQerrorMessage(conn->handle));
-    PQsetErrorVerbosity(conn->handle, PQERRORS_VERBOSE); /* with the code */
-    while (next != PGRES_POLLING_OK) {
-        met = met || PQstatus(conn->handle) != CONNECTION_STARTED;
-        if (!await(conn, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
-            return too_late(conn, LK_UNAVAILABLE);
-        next = PQconnectPoll(conn->handle);
-        if (next != PGRES_POLLING_FAILED)
+    while (conn->next != PGRES_POLLING_OK) {
+        conn->met = conn->met || PQstatus(conn->handle) != CONNECTION_STARTED;
+        if (!await(conn, conn->next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us)) {
+            too_late(conn, LK_UNAVAILABLE);
+            return may_be_late(conn) ? LK_TIMEOUT : LK_UNAVAILABLE;
+        }
+        conn->next = PQconnectPoll(conn->handle);
+        if (conn->next != PGRES_POLLING_FAILED)
             continue;
         failed(conn, LK_UNAVAILABLE, PQerrorMessage(conn->handle));
-        return !met ? LK_UNAVAILABLE : is_full(conn) ? LK_BUSY : LK_LOST;
+        return !conn->met ? LK_UNAVAILABLE : is_full(conn) ? LK_BUSY : LK_LOST;
     }
     PQsetNoticeReceiver(conn->handle, ignore_notice, NULL);
     return PQsetnonblocking(conn->handle, 1) == 0 ? LK_OK : LK_NO_MEMORY;
@@ -348,7 +353,7 @@ static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
     return status == LK_OK ? prepare(conn, until_us) : status;
 }
 
-lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret)
+static lk_status start(const lk_pg_target *target, lk_pg_conn **ret)
 {
     static const char *const keywords[] = {"application_name",
                                            "client_encoding",
@@ -365,19 +370,41 @@ lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_c
     if (conn == NULL)
         return LK_NO_MEMORY;
     conn->target = target;
+    conn->since_us = lk_monotonic_us();
+    conn->next = PGRES_POLLING_WRITING;
     conn->handle = PQconnectStartParams(keywords, values, 1);
-    lk_status status = failed(conn, LK_NO_MEMORY, "out of memory for a PostgreSQL connection");
-    if (conn->handle != NULL)
+    *ret = conn;
+    if (conn->handle == NULL)
+        return failed(conn, LK_NO_MEMORY, "out of memory for a PostgreSQL connection");
+    if (PQstatus(conn->handle) == CONNECTION_BAD)
+        return failed(conn, LK_UNAVAILABLE, PQerrorMessage(conn->handle));
+    PQsetErrorVerbosity(conn->handle, PQERRORS_VERBOSE); /* with the code */
+    return LK_OK;
+}
+
+lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **inout)
+{
+    lk_status status = *inout == NULL ? start(target, inout) : LK_OK;
+    lk_pg_conn *conn = *inout;
+    if (status == LK_OK)
         status = await_connection(conn, deadline_us);
     bool met = status == LK_BUSY || status == LK_LOST;
+    /* The rest takes a statement's time. */
+    if (status == LK_OK && deadline_us - lk_monotonic_us() < timeout_us(conn) / 2 &&
+        may_be_late(conn))
+        status = LK_TIMEOUT;
     if (status == LK_OK)
         status = set_up(conn, deadline_us);
-    if (status == LK_OK) {
-        *ret = conn;
+    if (status == LK_OK)
         return LK_OK;
-    }
-    lk_note(target->context, status, "%s", conn->message);
-    lk_pg_disconnect(conn);
+    if (conn != NULL)
+        lk_note(target->context, status == LK_TIMEOUT ? LK_UNAVAILABLE : status, "%s",
+                conn->message);
+    if (status == LK_TIMEOUT)
+        return status;
+    if (conn != NULL)
+        lk_pg_disconnect(conn);
+    *inout = NULL;
     if (met || status == LK_PROTOCOL || status == LK_NO_MEMORY)
         return status;
     return LK_UNAVAILABLE; /* nothing of the caller's was sent */

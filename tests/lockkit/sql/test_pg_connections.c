@@ -2,6 +2,7 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "sandbox_proxy.h"
 #include "tests.h"
 
 #include <libpq-fe.h>
@@ -187,6 +188,71 @@ TEST_THAT(waiters_patience_does_not_stay_with_its_connection)
         lk_close(raiser.client);
         lk_close(holder);
     }
+}
+
+/* Four round trips until the server has let a client in take longer than a command may. */
+TEST_THAT(connection_that_a_busy_server_makes_slowly_is_made_by_several_callers)
+{
+    static const char *const guards[] = {"pg-advisory", "pg-advisory-xact", "sql-unique"};
+    enum { DELAY_MS = COMMAND_MS / 5 };
+    struct proxy *proxy = proxy_open(world_postgres->port);
+    assert_non_null(proxy);
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        lk_client *near = world_client(guards[i], NULL);
+        lk_client *far = world_client_at(guards[i], proxy_port(proxy),
+                                         &(lk_options){.command_timeout_ms = COMMAND_MS});
+        lk_hold hold;
+        assert_int_equal(lk_ping(near), LK_OK); /* makes the tables */
+        proxy_delay(proxy, DELAY_MS);
+        int64_t until_ms = test_now_ms() + LONG_MS;
+        lk_status status = world_acquire(far, KEY, 0, 0, &hold);
+        assert_int_equal(status, LK_UNAVAILABLE);
+        while (status != LK_OK && test_now_ms() < until_ms)
+            status = world_acquire(far, KEY, 0, 0, &hold);
+        assert_int_equal(status, LK_OK);
+        proxy_delay(proxy, 0);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        lk_close(far);
+        lk_close(near);
+    }
+    proxy_close(proxy);
+}
+
+/* The server's end of a half-made connection is gone: the next caller makes a new one. */
+TEST_THAT(connection_that_is_cut_before_it_is_made_is_made_anew)
+{
+    struct proxy *proxy = proxy_open(world_postgres->port);
+    assert_non_null(proxy);
+    lk_client *client = world_client_at("pg-advisory", proxy_port(proxy),
+                                        &(lk_options){.command_timeout_ms = COMMAND_MS});
+    lk_hold hold;
+    proxy_delay(proxy, COMMAND_MS / 5);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_UNAVAILABLE);
+    proxy_cut(proxy);
+    proxy_delay(proxy, 0);
+    int64_t until_ms = test_now_ms() + LONG_MS;
+    lk_status status = world_acquire(client, KEY, 0, 0, &hold);
+    while (status != LK_OK && test_now_ms() < until_ms)
+        status = world_acquire(client, KEY, 0, 0, &hold);
+    assert_int_equal(status, LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+    proxy_close(proxy);
+}
+
+TEST_THAT(connection_that_is_half_made_ends_with_its_client)
+{
+    const int before = process_count_fds();
+    struct proxy *proxy = proxy_open(world_postgres->port);
+    assert_non_null(proxy);
+    lk_client *client = world_client_at("pg-advisory", proxy_port(proxy),
+                                        &(lk_options){.command_timeout_ms = COMMAND_MS});
+    lk_hold hold;
+    proxy_delay(proxy, COMMAND_MS / 5);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_UNAVAILABLE);
+    lk_close(client);
+    proxy_close(proxy);
+    assert_int_equal(process_count_fds(), before);
 }
 
 TEST_THAT(endpoints_are_refused_without_their_password)
