@@ -35,14 +35,17 @@ static void bend_to_memcached(struct sim_settings *ret)
     many_at_once(ret);
 }
 
-/* The lock of one lane is kept for many short turns, and its lease is short. */
+/* The lock of one lane is kept for many short turns, and its lease is short. Another instance gets
+ * it while a holder stands between its last look at the lock and its write. */
 static void bend_to_later_turns(struct sim_settings *ret)
 {
     static const char *const guards[] = {"redis-token", "redis-reentrant", "sql-unique"};
     use_guard(ret, guards[sim_below(3)]);
     use_fence_of_lock(ret);
     many_at_once(ret);
-    ret->lanes = ret->hot = true;
+    ret->lanes = ret->hot = ret->late_writes = true;
+    if (ret->instances < 2)
+        ret->instances = 2;
     ret->clients = 12;
     ret->batch = 1;
     ret->turns = 8;

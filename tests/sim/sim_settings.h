@@ -145,6 +145,7 @@ struct sim_settings {
     uint32_t items, stock, per_user_limit, accounts, balance, clients;
     uint32_t deals, think_ms; /* of each client; before each deal at most */
     bool hot;                 /* most deals are orders of one item */
+    bool late_writes;         /* many traps stand between look and write of a later turn */
     bool faults[SIM_EVENTS];  /* of the kinds that can be drawn */
     uint32_t n_faults;        /* at most, of each hand, before all is healed */
     uint32_t hands;           /* that do faults at a time */

@@ -16,7 +16,8 @@ struct memo {
 struct sim_trap sim_traps[SIM_HANDS_MAX];
 
 /* A rare state is a place for faults, too. */
-#define LATER_TURN "later turn"
+#define LATER_TURN    "later turn"
+#define LATER_CHECKED "checked in a later turn" /* it has looked at its lock, and writes next */
 
 static const char *const points[] = {
     LK_POINT_TRY,     LK_POINT_ACQUIRED, LK_POINT_RENEW, LK_POINT_RELEASE, LK_POINT_RELEASED,
@@ -32,7 +33,7 @@ void sim_points_begin(void)
 const char *sim_any_point(void)
 {
     if (sim_world.is.lanes && sim_world.is.turns > 1 && sim_one_in(2))
-        return LATER_TURN;
+        return sim_world.is.late_writes && sim_one_in(2) ? LATER_CHECKED : LATER_TURN;
     return points[sim_below(sizeof points / sizeof points[0])];
 }
 
@@ -166,6 +167,8 @@ static void at_op_point(struct op *op, enum op_point point)
         note_rare_states(op, point);
     if (op->section && op->section->n_rows > 0)
         snprintf(lock, sizeof lock, "lock:%s", op->section->rows[0].resource);
+    if (point == OP_CHECKED && memo()->later_turn)
+        sim_pass(LATER_CHECKED, lock);
     sim_pass(name, lock);
 }
 
