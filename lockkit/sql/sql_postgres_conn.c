@@ -26,6 +26,9 @@ struct lk_pg_conn {
     int64_t since_us; /* when it began to connect */
     PostgresPollingStatusType next;
     bool met;                     /* the server has accepted it */
+    lk_status heard;              /* of an answer that has begun */
+    int due;                      /* answers to the statements that are being prepared */
+    lk_status prepared;           /* the first of them that is not LK_OK */
     bool missing;                 /* the last error: a table or schema is not there */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 };
@@ -140,35 +143,43 @@ static void give_rows(const PGresult *result, lk_sql_each *each, void *arg)
     }
 }
 
+/* The end of an answer. */
+static lk_status heard(lk_pg_conn *conn, lk_status status)
+{
+    conn->heard = LK_UNKNOWN;
+    return status;
+}
+
+/* LK_TIMEOUT: the answer has not ended, ask again. */
 static lk_status receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg)
 {
     PGconn *handle = conn->handle;
-    lk_status status = LK_UNKNOWN; /* until something is answered */
     for (;;) {
         int unsent = PQflush(handle);
         if (unsent < 0)
-            return hung_up(conn);
+            return heard(conn, hung_up(conn));
         if (PQisBusy(handle)) {
             if (!await(conn, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until_us))
                 return LK_TIMEOUT;
             if (!PQconsumeInput(handle))
-                return hung_up(conn);
+                return heard(conn, hung_up(conn));
             continue;
         }
         PGresult *result = PQgetResult(handle);
         if (result == NULL)
-            return PQstatus(handle) == CONNECTION_OK ? status : hung_up(conn);
+            return heard(conn, PQstatus(handle) == CONNECTION_OK ? conn->heard : hung_up(conn));
         ExecStatusType kind = PQresultStatus(result);
         if (kind == PGRES_COMMAND_OK || kind == PGRES_TUPLES_OK) {
-            status = LK_OK;
+            conn->heard = LK_OK;
             if (each != NULL)
                 give_rows(result, each, arg);
         } else {
-            status = judge(conn, result);
+            conn->heard = judge(conn, result);
         }
         PQclear(result);
+        /* None was asked for, and libpq would tell of it for ever. */
         if (kind == PGRES_COPY_OUT || kind == PGRES_COPY_IN || kind == PGRES_COPY_BOTH)
-            return status; /* none was asked for, and libpq would tell of it for ever */
+            return heard(conn, conn->heard);
     }
 }
 
@@ -249,15 +260,13 @@ static bool may_be_late(const lk_pg_conn *conn)
     return conn->met && lk_monotonic_us() - conn->since_us < LK_PG_CONNECT_MS * INT64_C(1000);
 }
 
-/* As lk_pg_connect(), without the statements. */
+/* As lk_pg_connect(), without the statements, and at any age. */
 static lk_status await_connection(lk_pg_conn *conn, int64_t until_us)
 {
     while (conn->next != PGRES_POLLING_OK) {
         conn->met = conn->met || PQstatus(conn->handle) != CONNECTION_STARTED;
-        if (!await(conn, conn->next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us)) {
-            too_late(conn, LK_UNAVAILABLE);
-            return may_be_late(conn) ? LK_TIMEOUT : LK_UNAVAILABLE;
-        }
+        if (!await(conn, conn->next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
+            return too_late(conn, LK_TIMEOUT);
         conn->next = PQconnectPoll(conn->handle);
         if (conn->next != PGRES_POLLING_FAILED)
             continue;
@@ -309,30 +318,38 @@ static int send_prepare(lk_pg_conn *conn, int at)
 }
 
 /* Settings and statements in one round trip (PostgreSQL documentation, "libpq: Pipeline Mode"). */
-static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
+static lk_status send_all(lk_pg_conn *conn)
 {
     const lk_sql_set *set = conn->target->set;
-    int sent = 1;
     conn->missing = false;
+    conn->prepared = LK_OK;
     if (!PQenterPipelineMode(conn->handle) || !send_settings(conn))
         return hung_up(conn);
+    conn->due = 2; /* of the settings, and the synchronisation point */
     for (int i = 0; i < set->n; i++) {
         if (set->statements[i].text[LK_SQL_POSTGRES] == NULL)
             continue;
         if (!send_prepare(conn, i))
             return hung_up(conn);
-        sent++;
+        conn->due++;
     }
-    if (!PQpipelineSync(conn->handle))
-        return hung_up(conn);
-    lk_status status = LK_OK; /* the first that is not says why; the rest is skipped after it */
-    for (int i = 0; i < sent; i++) {
-        lk_status one = finish(conn, 1, until_us, NULL, NULL);
-        if (status == LK_OK)
-            status = one;
+    return PQpipelineSync(conn->handle) ? LK_OK : hung_up(conn);
+}
+
+/* LK_TIMEOUT: not all is answered, call again. */
+static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
+{
+    lk_status status = conn->due == 0 ? send_all(conn) : LK_OK;
+    if (status != LK_OK)
+        return status;
+    for (; conn->due > 0; conn->due--) {
+        status = receive(conn, until_us, NULL, NULL);
+        if (status == LK_TIMEOUT)
+            return too_late(conn, LK_TIMEOUT);
+        if (conn->due > 1 && conn->prepared == LK_OK) /* the rest is skipped after it */
+            conn->prepared = status;
     }
-    finish(conn, 1, until_us, NULL, NULL); /* past the synchronisation point */
-    return PQexitPipelineMode(conn->handle) ? status : LK_UNKNOWN;
+    return PQexitPipelineMode(conn->handle) ? conn->prepared : LK_UNKNOWN;
 }
 
 /* Those that were prepared before the one that failed are there already: they go. */
@@ -372,6 +389,7 @@ static lk_status start(const lk_pg_target *target, lk_pg_conn **ret)
     conn->target = target;
     conn->since_us = lk_monotonic_us();
     conn->next = PGRES_POLLING_WRITING;
+    conn->heard = LK_UNKNOWN;
     conn->handle = PQconnectStartParams(keywords, values, 1);
     *ret = conn;
     if (conn->handle == NULL)
@@ -389,12 +407,10 @@ lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_c
     if (status == LK_OK)
         status = await_connection(conn, deadline_us);
     bool met = status == LK_BUSY || status == LK_LOST;
-    /* The rest takes a statement's time. */
-    if (status == LK_OK && deadline_us - lk_monotonic_us() < timeout_us(conn) / 2 &&
-        may_be_late(conn))
-        status = LK_TIMEOUT;
     if (status == LK_OK)
         status = set_up(conn, deadline_us);
+    if (status == LK_TIMEOUT && !may_be_late(conn))
+        status = LK_UNAVAILABLE;
     if (status == LK_OK)
         return LK_OK;
     if (conn != NULL)
