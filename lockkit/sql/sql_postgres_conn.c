@@ -364,7 +364,7 @@ static lk_status make_schema(lk_pg_conn *conn, int64_t until_us)
 static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
 {
     lk_status status = prepare(conn, until_us);
-    if (status == LK_OK || !conn->missing)
+    if (status == LK_OK || status == LK_TIMEOUT || !conn->missing)
         return status;
     status = make_schema(conn, until_us);
     return status == LK_OK ? prepare(conn, until_us) : status;

@@ -190,31 +190,42 @@ TEST_THAT(waiters_patience_does_not_stay_with_its_connection)
     }
 }
 
-/* Four round trips until the server has let a client in take longer than a command may. */
+/* A client for which the four round trips, until the server has let it in, take longer than a
+ * command may. It has begun to connect. */
+static lk_client *slow_client(struct proxy *proxy, const char *guard, const char *database)
+{
+    char url[WORLD_ENDPOINTS_MAX];
+    const lk_options options = {.command_timeout_ms = COMMAND_MS};
+    lk_client *client;
+    lk_hold hold;
+    proxy_delay(proxy, COMMAND_MS / 5);
+    snprintf(url, sizeof url, "postgres://postgres@127.0.0.1:%d/%s", proxy_port(proxy), database);
+    assert_int_equal(lk_open(guard, url, &options, &client, NULL), LK_OK);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_UNAVAILABLE);
+    return client;
+}
+
+static void expect_served_and_close(lk_client *client)
+{
+    lk_hold hold;
+    lk_status status = LK_UNAVAILABLE;
+    int64_t until_ms = test_now_ms() + LONG_MS;
+    while (status != LK_OK && test_now_ms() < until_ms)
+        status = world_acquire(client, KEY, 0, 0, &hold);
+    assert_int_equal(status, LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 TEST_THAT(connection_that_a_busy_server_makes_slowly_is_made_by_several_callers)
 {
     static const char *const guards[] = {"pg-advisory", "pg-advisory-xact", "sql-unique"};
-    enum { DELAY_MS = COMMAND_MS / 5 };
     struct proxy *proxy = proxy_open(world_postgres->port);
     assert_non_null(proxy);
-    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
-        lk_client *near = world_client(guards[i], NULL);
-        lk_client *far = world_client_at(guards[i], proxy_port(proxy),
-                                         &(lk_options){.command_timeout_ms = COMMAND_MS});
-        lk_hold hold;
-        assert_int_equal(lk_ping(near), LK_OK); /* makes the tables */
-        proxy_delay(proxy, DELAY_MS);
-        int64_t until_ms = test_now_ms() + LONG_MS;
-        lk_status status = world_acquire(far, KEY, 0, 0, &hold);
-        assert_int_equal(status, LK_UNAVAILABLE);
-        while (status != LK_OK && test_now_ms() < until_ms)
-            status = world_acquire(far, KEY, 0, 0, &hold);
-        assert_int_equal(status, LK_OK);
-        proxy_delay(proxy, 0);
-        assert_int_equal(lk_release(&hold), LK_OK);
-        lk_close(far);
-        lk_close(near);
-    }
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++)
+        expect_served_and_close(slow_client(proxy, guards[i], "postgres"));
+    assert_int_equal(world_sql("CREATE DATABASE without_tables", NULL), 0);
+    expect_served_and_close(slow_client(proxy, "sql-unique", "without_tables"));
     proxy_close(proxy);
 }
 
@@ -223,20 +234,10 @@ TEST_THAT(connection_that_is_cut_before_it_is_made_is_made_anew)
 {
     struct proxy *proxy = proxy_open(world_postgres->port);
     assert_non_null(proxy);
-    lk_client *client = world_client_at("pg-advisory", proxy_port(proxy),
-                                        &(lk_options){.command_timeout_ms = COMMAND_MS});
-    lk_hold hold;
-    proxy_delay(proxy, COMMAND_MS / 5);
-    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_UNAVAILABLE);
+    lk_client *client = slow_client(proxy, "pg-advisory", "postgres");
     proxy_cut(proxy);
     proxy_delay(proxy, 0);
-    int64_t until_ms = test_now_ms() + LONG_MS;
-    lk_status status = world_acquire(client, KEY, 0, 0, &hold);
-    while (status != LK_OK && test_now_ms() < until_ms)
-        status = world_acquire(client, KEY, 0, 0, &hold);
-    assert_int_equal(status, LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
+    expect_served_and_close(client);
     proxy_close(proxy);
 }
 
@@ -245,12 +246,7 @@ TEST_THAT(connection_that_is_half_made_ends_with_its_client)
     const int before = process_count_fds();
     struct proxy *proxy = proxy_open(world_postgres->port);
     assert_non_null(proxy);
-    lk_client *client = world_client_at("pg-advisory", proxy_port(proxy),
-                                        &(lk_options){.command_timeout_ms = COMMAND_MS});
-    lk_hold hold;
-    proxy_delay(proxy, COMMAND_MS / 5);
-    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_UNAVAILABLE);
-    lk_close(client);
+    lk_close(slow_client(proxy, "pg-advisory", "postgres"));
     proxy_close(proxy);
     assert_int_equal(process_count_fds(), before);
 }
