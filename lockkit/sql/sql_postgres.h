@@ -38,7 +38,7 @@ enum {
     LK_PG_SILENCE_S = 11
 };
 
-/* -- one connection: sql_postgres_conn.c ------------------------------------------------------ */
+/* -- one connection: sql_postgres_connect.c, sql_postgres_conn.c ------------------------------- */
 
 /* Used by one thread at a time. */
 typedef struct lk_pg_conn lk_pg_conn;
