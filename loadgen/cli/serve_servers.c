@@ -1,7 +1,6 @@
 #include "serve_servers.h"
 #include "steady.h"
 
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +17,8 @@ static bool start_zookeeper(struct serve_family *family);
 static const struct description {
     const char *name, *option;
     bool (*start)(struct serve_family *family); /* fills servers and address */
-    const char *program;                        /* in PATH, or the next */
-    const char *files[FILES_MAX];               /* each pattern must match a file */
+    const char *program;                        /* must be in PATH */
+    const char *files[FILES_MAX];               /* each must be there */
     const char *packages;                       /* of Debian */
     const char *guards[GUARD_PREFIXES_MAX];     /* prefixes of their names */
 } descriptions[SERVE_KINDS] = {
@@ -95,20 +94,11 @@ static bool is_in_path(const char *program)
     return false;
 }
 
-static bool is_there(const char *pattern)
-{
-    glob_t found;
-    const bool result = glob(pattern, 0, NULL, &found) == 0;
-    if (result)
-        globfree(&found);
-    return result;
-}
-
 static bool is_installed(const struct description *kind)
 {
-    bool result = kind->program == NULL || is_in_path(kind->program);
+    bool result = is_in_path(kind->program);
     for (size_t i = 0; i < FILES_MAX && kind->files[i] != NULL; i++)
-        result = result && is_there(kind->files[i]);
+        result = result && access(kind->files[i], R_OK) == 0;
     return result;
 }
 
