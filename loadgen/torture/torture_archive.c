@@ -12,7 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { AHEAD_DAYS = 32, ENDS_WITHIN_MS = 60000, LOOK_MS = 5, DAY_S = 86400, ARGS_MAX = 12 };
+enum { AHEAD_DAYS = 32, LOOK_MS = 5, DAY_S = 86400, ARGS_MAX = 12, RUNS_MAX = 5 };
+enum { ENDS_WITHIN_MS = 60000 }; /* on an idle machine */
+
+/* Exit status: for the state of the store, not for how it was used. */
+enum { FAILED = 1 };
+
+/* On a machine that is so many times slower, statements may run into their time limits. */
+enum { BUSY_SLOWDOWN = 3 };
 
 /* Bytes of the file before it has a part: its tables and indexes. */
 enum { EMPTY = 8 * 4096 };
@@ -123,6 +130,8 @@ bool torture_archive_begin(struct torture_world *world, bool aim)
         torture_kill(&world->instance[i], 0);
     in_dir(world, "archive.db", file);
     archive->aim = aim;
+    archive->disturbed = false;
+    torture_pace_begin(&archive->pace);
     archive->size = size_of(file) > EMPTY ? size_of(file) : EMPTY;
     archive->pid = start_archive(world);
     archive->begun = archive->begun || archive->pid != 0;
@@ -137,12 +146,28 @@ static void end_by_kill(struct torture_archive *archive)
     archive->killed++;
 }
 
+/* An archive may fail if its server was disturbed, or if statements ran into their time limits on
+ * a busy machine. A crash, or a complaint about its input, is never right. */
+static bool is_broken(const struct torture_archive *archive, int status)
+{
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != FAILED)
+        return true;
+    return !archive->disturbed && torture_slowdown(&archive->pace) < BUSY_SLOWDOWN;
+}
+
+static bool is_disturbed(const struct torture_world *world)
+{
+    return (world->postgres.server != NULL && world->postgres.state != RUNS) ||
+           world->n_stopped_backends > 0 || world->standby_awaited;
+}
+
 bool torture_archive_look(struct torture_world *world)
 {
     struct torture_archive *archive = &world->archive;
     int status = 0;
     if (archive->pid == 0)
         return true;
+    archive->disturbed = archive->disturbed || is_disturbed(world);
     if (waitpid(archive->pid, &status, WNOHANG) == 0) {
         if (!archive->aim || !has_grown(world))
             return false;
@@ -150,10 +175,12 @@ bool torture_archive_look(struct torture_world *world)
         return true;
     }
     archive->pid = 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         archive->ended++;
-    else
+    } else {
         archive->failed++;
+        archive->broken += is_broken(archive, status);
+    }
     return true;
 }
 
@@ -169,12 +196,16 @@ void torture_archive_kill(struct torture_world *world)
 /* The exit status; -1: none within ENDS_WITHIN_MS. */
 static int end_of(pid_t pid)
 {
-    const int64_t until_ms = steady_ms() + ENDS_WITHIN_MS;
+    struct torture_pace pace;
+    const int64_t start_ms = steady_ms();
     int status = 0;
+    torture_pace_begin(&pace);
     if (pid == 0)
         return -1;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (steady_ms() >= until_ms) {
+        const int64_t took_ms = steady_ms() - start_ms;
+        if (took_ms >= ENDS_WITHIN_MS &&
+            (double)took_ms >= ENDS_WITHIN_MS * torture_slowdown(&pace)) {
             kill(pid, SIGKILL);
             waitpid(pid, NULL, 0);
             return -1;
@@ -182,6 +213,17 @@ static int end_of(pid_t pid)
         steady_sleep_ms(LOOK_MS);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The archive, or with "--archive=FILE" the audit of it. Run again after a failure, as an operator
+ * would: what failed for lack of time does not fail each time. */
+static int run_to_end(const struct torture_world *world, const char *proved)
+{
+    int status = FAILED;
+    for (int i = 0; i < RUNS_MAX && status == FAILED; i++)
+        status = end_of(proved == NULL ? start_archive(world)
+                                       : start_command(world, "audit", proved, NULL));
+    return status;
 }
 
 /* How often an archive said that it has finished a part of one that was killed. */
@@ -202,8 +244,8 @@ const char *torture_archive_finish(struct torture_world *world, bool sound)
 {
     char proved[TORTURE_URL_MAX + 16], file[TORTURE_URL_MAX];
     torture_archive_kill(world);
-    const int status = end_of(start_archive(world));
-    if (!world->plan->is.postgres && world->archive.failed > 0 && sound)
+    const int status = run_to_end(world, NULL);
+    if (world->archive.broken > 0 && sound)
         return "an archive failed although nothing disturbed it: see archive.log";
     world->archive.resumed = count_resumed(world);
     if (status != 0 && sound)
@@ -211,7 +253,7 @@ const char *torture_archive_finish(struct torture_world *world, bool sound)
     world->archive.ended += status == 0;
     in_dir(world, "archive.db", file);
     snprintf(proved, sizeof proved, "--archive=%s", file);
-    if (end_of(start_command(world, "audit", proved, NULL)) != 0 && sound)
+    if (run_to_end(world, proved) != 0 && sound)
         return "seckilld audit --archive finds a fault: see archive.log";
     return NULL;
 }

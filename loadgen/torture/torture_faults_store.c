@@ -73,12 +73,14 @@ static bool terminate(struct torture_world *world, const struct torture_strike *
              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
              " WHERE datname = '%s' AND (pid + %u) %% 3 = 0",
              world->database_name, strike->chance);
+    world->archive.disturbed = true;
     return torture_database_ask(world, sql) > 0;
 }
 
 /* Every commit waits for a standby that does not exist. */
 static bool want_standby(struct torture_world *world, bool on)
 {
+    world->standby_awaited = on;
     return torture_database_ask(world, on ? "ALTER SYSTEM SET synchronous_standby_names = 'absent'"
                                           : "ALTER SYSTEM RESET synchronous_standby_names") >= 0 &&
            torture_database_ask(world, "SELECT pg_reload_conf()") > 0;

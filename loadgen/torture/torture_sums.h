@@ -30,7 +30,7 @@
     X(zookeeper_failovers, "failovers of ZooKeeper")                                               \
     X(archives, "archives that ended")                                                             \
     X(archives_killed, "archives killed")                                                          \
-    X(archives_failed, "archives that ended with an error, as their server did")                   \
+    X(archives_failed, "archives that ended with an error: their server was disturbed")            \
     X(archives_resumed, "archives that finished a part of one before")                             \
     X(safe_rounds, "rounds in which no update may be lost")                                        \
     X(trusting_rounds, "of these by the lock alone, without a fence")                              \

@@ -6,6 +6,7 @@
 #include "lockkit.h"
 #include "sandbox.h"
 #include "sandbox_proxy.h"
+#include "torture_pace.h"
 #include "torture_plan.h"
 
 enum { TORTURE_URL_MAX = 600, TORTURE_PATH_MAX = 512, TORTURE_WHY_MAX = 600 };
@@ -25,7 +26,10 @@ struct torture_archive {
     bool begun; /* one has run: the file may be there */
     bool aim;   /* kill it once the file is larger than it was */
     int64_t size;
+    bool disturbed; /* since it began, its server was down, or kept it waiting */
+    struct torture_pace pace;
     int64_t ended, killed, failed, resumed;
+    int64_t broken; /* of those that failed: not as their server's fault */
 };
 
 struct torture_world {
@@ -54,6 +58,7 @@ struct torture_world {
     struct torture_archive archive;
     pid_t stopped_backends[256];
     int n_stopped_backends;
+    bool standby_awaited;      /* commits wait for one that does not exist */
     int failovers;             /* seen in this round */
     int64_t ahead_us;          /* of the clocks of Redis */
     char why[TORTURE_WHY_MAX]; /* something ended by itself; "": nothing did */
