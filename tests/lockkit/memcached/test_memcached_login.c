@@ -1,8 +1,8 @@
 /* The login of the environment is used on each connection to a memcached. A server that refuses it
  * is named, with what to do, and without the password. */
 #include "login.h"
+#include "login_rig.h"
 #include "sandbox_process.h"
-#include "lockkit.h"
 #include "tests.h"
 
 #include <signal.h>
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY   "lock:item:1"
-#define WRONG "hunter2"
+#define GUARD "memcached"
 
 enum { COMMAND_MS = 5000, ANSWER_MS = 2000 };
 
@@ -44,29 +43,12 @@ static int log_in_again(void **state)
 
 static lk_client *open_client(const char *url)
 {
-    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
-    lk_client *client;
-    assert_int_equal(lk_open("memcached", url, &options, &client, NULL), LK_OK);
-    return client;
+    return login_client(GUARD, url, COMMAND_MS);
 }
 
-/* One attempt with the environment as it is. *message gets what the client says of it. */
 static lk_status try_once(const char *url, char message[LK_MESSAGE_MAX])
 {
-    lk_client *client = open_client(url);
-    lk_hold hold;
-    lk_status status = lk_try_acquire(client, KEY, &hold);
-    lk_last_error(client, message, LK_MESSAGE_MAX);
-    if (status == LK_OK)
-        assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-    return status;
-}
-
-static void expect(const char *message, const char *words)
-{
-    if (strstr(message, words) == NULL)
-        fail_msg("no \"%s\" in \"%s\"", words, message);
+    return login_try(GUARD, url, COMMAND_MS, message);
 }
 
 GROUP_FIXTURE(open_server, close_server);
@@ -84,7 +66,7 @@ TEST_THAT_WITH(each_new_connection_logs_in, NULL, NULL)
     lk_client *client = open_client(locked->url);
     for (int i = 0; i < 3; i++) {
         lk_hold hold;
-        assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+        assert_int_equal(lk_try_acquire(client, LOGIN_KEY, &hold), LK_OK);
         assert_int_equal(lk_release(&hold), LK_OK);
         assert_int_not_equal(sandbox_signal(locked, SIGKILL), -1);
         assert_int_equal(sandbox_restart(locked), 0);
@@ -97,35 +79,29 @@ TEST_THAT(without_a_login_it_is_said_where_to_give_it)
     char message[LK_MESSAGE_MAX];
     unsetenv(LK_MEMCACHED_LOGIN);
     assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
-    expect(message, locked->url);
-    expect(message, "CLIENT_ERROR unauthenticated");
-    expect(message, LK_MEMCACHED_LOGIN);
+    login_says(message, locked->url);
+    login_says(message, "CLIENT_ERROR unauthenticated");
+    login_says(message, LK_MEMCACHED_LOGIN);
 }
 
 TEST_THAT(a_wrong_password_is_told_with_the_server_and_without_itself)
 {
     char message[LK_MESSAGE_MAX];
-    setenv(LK_MEMCACHED_LOGIN, SANDBOX_USER ":" WRONG, 1);
+    setenv(LK_MEMCACHED_LOGIN, SANDBOX_USER ":" LOGIN_WRONG, 1);
     assert_int_equal(try_once(locked->url, message), LK_UNAVAILABLE);
-    expect(message, locked->url);
-    expect(message, "refuses the login: CLIENT_ERROR authentication failure");
-    expect(message, LK_MEMCACHED_LOGIN);
-    assert_null(strstr(message, WRONG));
+    login_says(message, locked->url);
+    login_says(message, "refuses the login: CLIENT_ERROR authentication failure");
+    login_says(message, LK_MEMCACHED_LOGIN);
+    assert_null(strstr(message, LOGIN_WRONG));
 }
 
 TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    static const char *const forms[] = {WRONG,           "me:",        ":" WRONG,
-                                        "me:" WRONG " ", "m e:" WRONG, "me:" WRONG "\r\nflush_all"};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        lk_client *client;
-        lk_error error = {.message = ""};
-        setenv(LK_MEMCACHED_LOGIN, forms[i], 1);
-        assert_int_equal(lk_open("memcached", locked->url, NULL, &client, &error), LK_INVALID);
-        expect(error.message, LK_MEMCACHED_LOGIN);
-        expect(error.message, "\"user:password\"");
-        assert_null(strstr(error.message, WRONG));
-    }
+    static const char *const forms[] = {LOGIN_WRONG,        "me:",
+                                        ":" LOGIN_WRONG,    "me:" LOGIN_WRONG " ",
+                                        "m e:" LOGIN_WRONG, "me:" LOGIN_WRONG "\r\nflush_all"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        login_has_wrong_form(GUARD, locked->url, LK_MEMCACHED_LOGIN, forms[i], "\"user:password\"");
 }
 
 static bool says_its_version(struct sandbox_server *server)

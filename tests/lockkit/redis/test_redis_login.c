@@ -1,6 +1,7 @@
 /* The login of the environment is used in each topology where the endpoint has none. A server that
  * refuses it is named, with what to do, and without the password. */
 #include "login.h"
+#include "login_rig.h"
 #include "redis.h"
 #include "lockkit.h"
 #include "tests.h"
@@ -8,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define KEY   "lock:item:1"
-#define WRONG "hunter2"
 
 enum { COMMAND_MS = 2000, TOPOLOGIES = 4, NODES = 3, URL_MAX = NODES * (SANDBOX_TEXT_MAX + 1) };
 
@@ -63,25 +61,9 @@ static int log_in_again(void **state)
                : -1;
 }
 
-/* One attempt with the environment as it is. *message gets what the client says of it. */
 static lk_status try_once(const struct topology *topology, char message[LK_MESSAGE_MAX])
 {
-    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
-    lk_client *client;
-    lk_hold hold;
-    assert_int_equal(lk_open(topology->guard, topology->url, &options, &client, NULL), LK_OK);
-    lk_status status = lk_try_acquire(client, KEY, &hold);
-    lk_last_error(client, message, LK_MESSAGE_MAX);
-    if (status == LK_OK)
-        assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-    return status;
-}
-
-static void expect(const char *message, const char *words)
-{
-    if (strstr(message, words) == NULL)
-        fail_msg("no \"%s\" in \"%s\"", words, message);
+    return login_try(topology->guard, topology->url, COMMAND_MS, message);
 }
 
 GROUP_FIXTURE(open_servers, close_servers);
@@ -103,8 +85,8 @@ TEST_THAT(without_a_login_it_is_said_where_to_give_it)
         unsetenv(topologies[i].variable);
         if (try_once(&topologies[i], message) == LK_OK)
             fail_msg("%s was used without a login", topologies[i].url);
-        expect(message, "NOAUTH");
-        expect(message, topologies[i].variable);
+        login_says(message, "NOAUTH");
+        login_says(message, topologies[i].variable);
     }
 }
 
@@ -113,28 +95,22 @@ TEST_THAT(a_wrong_password_is_told_with_the_server_and_without_itself)
     char message[LK_MESSAGE_MAX], server[32];
     for (size_t i = 0; i < TOPOLOGIES; i++) {
         log_in_again(NULL);
-        setenv(topologies[i].variable, WRONG, 1);
+        setenv(topologies[i].variable, LOGIN_WRONG, 1);
         assert_int_equal(try_once(&topologies[i], message), LK_UNAVAILABLE);
         snprintf(server, sizeof server, "at 127.0.0.1:%d", topologies[i].port);
-        expect(message, topologies[i].port != 0 ? server : "at 127.0.0.1:");
-        expect(message, "refuses AUTH: WRONGPASS");
-        expect(message, topologies[i].variable);
-        assert_null(strstr(message, WRONG));
+        login_says(message, topologies[i].port != 0 ? server : "at 127.0.0.1:");
+        login_says(message, "refuses AUTH: WRONGPASS");
+        login_says(message, topologies[i].variable);
+        assert_null(strstr(message, LOGIN_WRONG));
     }
 }
 
 TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    lk_error error;
-    lk_client *client;
     for (size_t i = 0; i < TOPOLOGIES; i++) {
         log_in_again(NULL);
-        setenv(topologies[i].variable, WRONG ":", 1);
-        assert_int_equal(lk_open(topologies[i].guard, topologies[i].url, NULL, &client, &error),
-                         LK_INVALID);
-        expect(error.message, topologies[i].variable);
-        expect(error.message, "\"user:password\" or \"password\"");
-        assert_null(strstr(error.message, WRONG));
+        login_has_wrong_form(topologies[i].guard, topologies[i].url, topologies[i].variable,
+                             LOGIN_WRONG ":", "\"user:password\" or \"password\"");
     }
 }
 
@@ -144,6 +120,6 @@ TEST_THAT(the_endpoint_s_own_login_comes_first)
     struct topology own = topologies[0];
     snprintf(own.url, sizeof own.url, "redis://default:%s@127.0.0.1:%d", sandbox_password(),
              own.port);
-    setenv(LK_REDIS_LOGIN, WRONG, 1);
+    setenv(LK_REDIS_LOGIN, LOGIN_WRONG, 1);
     assert_int_equal(try_once(&own, message), LK_OK);
 }

@@ -2,6 +2,7 @@
  * An ensemble that refuses is named, with what to do, and without the password. */
 #include "lock_world.h"
 #include "login.h"
+#include "login_rig.h"
 #include "tests.h"
 
 #include <signal.h>
@@ -11,8 +12,6 @@
 #include <zookeeper/zookeeper.h>
 
 #define GUARD "zk-ephemeral"
-#define KEY   "lock:item:1"
-#define WRONG "hunter2"
 
 enum { COMMAND_MS = 20000 };
 
@@ -36,29 +35,7 @@ static int log_in_again(void **state)
 
 static lk_client *open_client(const char *url)
 {
-    static const lk_options options = {.command_timeout_ms = COMMAND_MS};
-    lk_client *client;
-    assert_int_equal(lk_open(GUARD, url, &options, &client, NULL), LK_OK);
-    return client;
-}
-
-/* One attempt with the environment as it is. *message gets what the client says of it. */
-static lk_status try_once(const char *url, char message[LK_MESSAGE_MAX])
-{
-    lk_client *client = open_client(url);
-    lk_hold hold;
-    lk_status status = lk_try_acquire(client, KEY, &hold);
-    lk_last_error(client, message, LK_MESSAGE_MAX);
-    if (status == LK_OK)
-        assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-    return status;
-}
-
-static void expect(const char *message, const char *words)
-{
-    if (strstr(message, words) == NULL)
-        fail_msg("no \"%s\" in \"%s\"", words, message);
+    return login_client(GUARD, url, COMMAND_MS);
 }
 
 GROUP_FIXTURE(open_world, world_close);
@@ -68,12 +45,12 @@ TEST_THAT(another_login_neither_takes_nor_frees_a_lock)
 {
     lk_client *client = open_client(world_zookeeper.url);
     lk_hold hold;
-    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    setenv(LK_ZOOKEEPER_LOGIN, "sandbox:" WRONG, 1);
+    assert_int_equal(lk_try_acquire(client, LOGIN_KEY, &hold), LK_OK);
+    setenv(LK_ZOOKEEPER_LOGIN, "sandbox:" LOGIN_WRONG, 1);
     lk_client *stranger = open_client(world_zookeeper.url);
     lk_hold none;
-    assert_int_equal(lk_try_acquire(stranger, KEY, &none), LK_UNAVAILABLE);
-    assert_int_equal(lk_force_release(stranger, KEY), LK_UNAVAILABLE);
+    assert_int_equal(lk_try_acquire(stranger, LOGIN_KEY, &none), LK_UNAVAILABLE);
+    assert_int_equal(lk_force_release(stranger, LOGIN_KEY), LK_UNAVAILABLE);
     lk_close(stranger);
     assert_int_equal(lk_confirm(&hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -85,43 +62,39 @@ TEST_THAT(each_connection_logs_in)
     lk_client *client = open_client(world_zookeeper.url);
     lk_hold hold;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+        assert_int_equal(lk_try_acquire(client, LOGIN_KEY, &hold), LK_OK);
         assert_int_equal(lk_release(&hold), LK_OK);
         assert_int_not_equal(sandbox_signal(world_zookeeper.server[0], SIGKILL), -1);
         assert_int_equal(sandbox_restart(world_zookeeper.server[0]), 0);
         assert_int_equal(sandbox_zookeeper_agree(&world_zookeeper), 0);
     }
-    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_try_acquire(client, LOGIN_KEY, &hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(client);
 }
 
 TEST_THAT(an_ensemble_that_refuses_is_named_with_what_to_do)
 {
-    static const char *const logins[] = {"", "sandbox:" WRONG};
+    static const char *const logins[] = {"", "sandbox:" LOGIN_WRONG};
     char message[LK_MESSAGE_MAX];
     for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
         setenv(LK_ZOOKEEPER_LOGIN, logins[i], 1);
-        assert_int_equal(try_once(world_zookeeper.url, message), LK_UNAVAILABLE);
-        expect(message, world_zookeeper.url);
-        expect(message, "access refused");
-        expect(message, LK_ZOOKEEPER_LOGIN);
-        assert_null(strstr(message, WRONG));
+        assert_int_equal(login_try(GUARD, world_zookeeper.url, COMMAND_MS, message),
+                         LK_UNAVAILABLE);
+        login_says(message, world_zookeeper.url);
+        login_says(message, "access refused");
+        login_says(message, LK_ZOOKEEPER_LOGIN);
+        assert_null(strstr(message, LOGIN_WRONG));
     }
 }
 
 TEST_THAT(a_wrong_form_is_refused_at_open)
 {
-    static const char *const forms[] = {WRONG, "me:", ":" WRONG, "me:" WRONG "\n"};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        lk_client *client;
-        lk_error error = {.message = ""};
-        setenv(LK_ZOOKEEPER_LOGIN, forms[i], 1);
-        assert_int_equal(lk_open(GUARD, world_zookeeper.url, NULL, &client, &error), LK_INVALID);
-        expect(error.message, LK_ZOOKEEPER_LOGIN);
-        expect(error.message, "\"user:password\"");
-        assert_null(strstr(error.message, WRONG));
-    }
+    static const char *const forms[] = {LOGIN_WRONG, "me:", ":" LOGIN_WRONG,
+                                        "me:" LOGIN_WRONG "\n"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        login_has_wrong_form(GUARD, world_zookeeper.url, LK_ZOOKEEPER_LOGIN, forms[i],
+                             "\"user:password\"");
 }
 
 /* A folder that is open to all, in a tree that is not. */
@@ -131,7 +104,8 @@ TEST_THAT(without_the_variable_nodes_are_open)
     assert_true(world_zk_create("/open", ZOO_PERSISTENT, NULL, 0));
     snprintf(url, sizeof url, "%s/open", world_zookeeper.url);
     unsetenv(LK_ZOOKEEPER_LOGIN);
-    assert_int_equal(try_once(url, message), LK_OK);
-    setenv(LK_ZOOKEEPER_LOGIN, "another:" WRONG, 1);
-    assert_int_equal(try_once(url, message), LK_OK); /* in the folders that the first has made */
+    assert_int_equal(login_try(GUARD, url, COMMAND_MS, message), LK_OK);
+    setenv(LK_ZOOKEEPER_LOGIN, "another:" LOGIN_WRONG, 1);
+    /* In the folders that the first has made. */
+    assert_int_equal(login_try(GUARD, url, COMMAND_MS, message), LK_OK);
 }
