@@ -55,8 +55,7 @@ __attribute__((format(printf, 2, 3))) static lk_status ask(struct exchange *exch
     va_start(args, format);
     int length = vsnprintf(command, sizeof command, format, args);
     va_end(args);
-    return lk_memcached_ask(exchange->pool, exchange->connection, command, (size_t)length,
-                            exchange->line);
+    return lk_memcached_ask(exchange->connection, command, (size_t)length, exchange->line);
 }
 
 static lk_status end(struct exchange *exchange, lk_status status)
