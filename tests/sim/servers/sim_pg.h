@@ -2,15 +2,17 @@
  * A PostgreSQL server for the simulation, behind libpq's functions: db/postgres and lockkit/sql run
  * as they are.
  *
- *   sim_pg_client.c  libpq's calls (-Wl,--wrap): connections, messages, results
- *   sim_pg_server.c  the server: its processes, restarts, crashes, faults
- *   sim_pg_backend.c one server process: messages in, answers out, blocks of transactions
- *   sim_pg_run.c     runs a statement: which rows it sees, waits for, rechecks, changes
- *   sim_pg_result.c  answers as results of libpq
- *   sim_pg_sql.c     takes a statement's text apart
- *   sim_pg_rows.c    versions of rows, transactions, snapshots
- *   sim_pg_locks.c   locks of rows, who waits for whom, deadlocks
- *   sim_pg_advisory.c advisory locks, and a sequence
+ *   sim_pg_client.c      libpq's calls (-Wl,--wrap): connections, messages, results
+ *   sim_pg_server.c      the server: its processes, restarts, crashes, faults
+ *   sim_pg_backend.c     one server process: messages in, answers out
+ *   sim_pg_transaction.c its transactions, settings, the setup of the schema
+ *   sim_pg_run.c         runs a statement: SELECT, UPDATE, INSERT ...
+ *   sim_pg_step.c        its steps: which rows it sees, waits for, rechecks, changes
+ *   sim_pg_result.c      answers as results of libpq
+ *   sim_pg_sql.c         takes a statement's text apart
+ *   sim_pg_rows.c        versions of rows, transactions, snapshots
+ *   sim_pg_locks.c       locks of rows, who waits for whom, deadlocks
+ *   sim_pg_advisory.c    advisory locks, and a sequence
  *
  * Rows are kept in a SQLite database in memory, every version of each, and SQLite evaluates the
  * expressions of the statements. Which version is seen, locked or rechecked is decided here.

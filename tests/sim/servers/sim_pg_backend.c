@@ -1,5 +1,4 @@
-/* One server process: messages in, answers out, transactions begin and end. */
-#include "schema.h"
+/* One server process: messages in, answers out. */
 #include "sim_pg_model.h"
 #include "sim_threads.h"
 #include "sim_world.h"
@@ -10,9 +9,7 @@
 
 enum {
     WIRE_US = 100,
-    FLUSH_US = 400,
-    SLOW_US = 6000000, /* at most */
-    EOF_US = 3000000,  /* until a lost connection is noticed, at most */
+    EOF_US = 3000000, /* until a lost connection is noticed, at most */
 };
 
 /* -- waiting ----------------------------------------------------------------------------------- */
@@ -22,7 +19,7 @@ bool pg_is_dead(const struct pg_backend *backend)
     return backend->era != pg_server.era;
 }
 
-static bool must_end(struct pg_backend *backend)
+bool pg_must_end(struct pg_backend *backend)
 {
     if (!backend->terminate)
         return false;
@@ -37,187 +34,15 @@ bool pg_pause(struct pg_backend *backend, int64_t us)
     const int64_t until_us = sim_now_us() + us;
     while (sim_now_us() < until_us && !pg_is_dead(backend) && !backend->terminate)
         sim_wait(backend, until_us);
-    return !pg_is_dead(backend) && !must_end(backend);
+    return !pg_is_dead(backend) && !pg_must_end(backend);
 }
 
-/* Until then, whatever is asked of it: only a crash ends it. */
-static bool pause_uninterrupted(struct pg_backend *backend, int64_t us)
+bool pg_pause_uninterrupted(struct pg_backend *backend, int64_t us)
 {
     const int64_t until_us = sim_now_us() + us;
     while (sim_now_us() < until_us && !pg_is_dead(backend))
         sim_wait(backend, until_us);
     return !pg_is_dead(backend);
-}
-
-/* -- transactions ------------------------------------------------------------------------------ */
-
-static void show_xid(const struct pg_backend *backend)
-{
-    char sql[128];
-    snprintf(sql, sizeof sql, "UPDATE pg_stat_activity SET backend_xid = %s WHERE pid = %lld",
-             backend->xid ? "own_xid()" : "NULL", (long long)backend->pid);
-    if (sqlite3_exec(pg_rows(), sql, NULL, NULL, NULL) != SQLITE_OK)
-        abort();
-}
-
-int64_t pg_backend_xid(struct pg_backend *backend)
-{
-    if (backend->xid == 0) {
-        backend->xid = pg_new_xid();
-        pg_look(backend, NULL);
-        show_xid(backend);
-    }
-    return backend->xid;
-}
-
-static void end_transaction(struct pg_backend *backend, bool committed)
-{
-    const int64_t xid = backend->xid;
-    if (xid > 0) {
-        pg_set_xid_state(xid, committed ? XID_COMMITTED : XID_ABORTED);
-        backend->xid = 0;
-        show_xid(backend);
-        pg_unlock_all(xid);
-        if (backend->conn->closed || backend->conn->broken)
-            sim_count(committed ? SIM_PG_LATE_COMMIT : SIM_PG_LATE_ROLLBACK);
-    }
-    if (committed && backend->schema_version > 0)
-        pg_server.schema_version = backend->schema_version;
-    if (committed && backend->makes_lock_tables)
-        pg_server.lock_tables = true;
-    pg_advisory_end_transaction(backend);
-    if (pg_server.setup == backend) {
-        pg_server.setup = NULL;
-        sim_wake(&pg_server.setup, INT32_MAX);
-    }
-    backend->in_block = backend->failed = backend->snapshot_kept = false;
-    backend->tx_repeatable = backend->repeatable;
-    backend->schema_version = 0;
-    backend->makes_lock_tables = false;
-}
-
-/* The commit record goes to the disk, then others see it. Not interrupted, and if the server
- * crashes, it is on the disk or not. False: crashed. */
-static bool commit(struct pg_backend *backend)
-{
-    if (backend->xid > 0 && !backend->async_commit) {
-        backend->committing = true;
-        int64_t us = FLUSH_US + sim_below(FLUSH_US);
-        if (sim_one_in(pg_server.faults.slow)) {
-            us += sim_below(SLOW_US);
-            sim_tell("commit of transaction %lld takes %lld ms", (long long)backend->xid,
-                     (long long)us / 1000);
-        }
-        if (!pause_uninterrupted(backend, us))
-            return false;
-        backend->committing = false;
-    }
-    end_transaction(backend, true);
-    return true;
-}
-
-/* -- statements that are not about rows -------------------------------------------------------- */
-
-static int64_t setting(const char *text, const char *name, int64_t otherwise)
-{
-    const char *at = strstr(text, name);
-    return at ? strtoll(at + strlen(name), NULL, 10) : otherwise;
-}
-
-static void set(struct pg_backend *backend, const char *text)
-{
-    backend->lock_timeout_ms = setting(text, "SET lock_timeout = ", 0);
-    backend->statement_timeout_ms = setting(text, "SET statement_timeout = ", 0);
-    backend->idle_timeout_ms = setting(text, "SET idle_in_transaction_session_timeout = ", 0);
-    backend->async_commit = strstr(text, "synchronous_commit = off") != NULL;
-    backend->repeatable = strstr(text, "isolation = 'repeatable read'") != NULL;
-    backend->tx_repeatable = backend->repeatable;
-}
-
-/* The same of lockkit, in one query: 'lock_timeout', '1500' ... */
-static void set_config(struct pg_backend *backend, const char *text)
-{
-    backend->lock_timeout_ms = setting(text, "'lock_timeout', '", 0);
-    backend->statement_timeout_ms = setting(text, "'statement_timeout', '", 0);
-    backend->idle_timeout_ms = setting(text, "'idle_in_transaction_session_timeout', '", 0);
-    backend->async_commit = strstr(text, "'synchronous_commit', 'on'") == NULL;
-    backend->repeatable = strstr(text, "_isolation', 'read committed'") == NULL;
-    backend->tx_repeatable = backend->repeatable;
-}
-
-/* The block that sets the schema up: takes the advisory lock, and tells what is there. */
-static PGresult *begin_setup(struct pg_backend *backend)
-{
-    backend->in_block = true;
-    backend->tx_repeatable = false;
-    while (pg_server.setup && pg_server.setup != backend) {
-        sim_wait(&pg_server.setup, sim_now_us() + 100000);
-        if (pg_is_dead(backend) || must_end(backend))
-            return pg_result(0);
-    }
-    pg_server.setup = backend;
-    char none[] = "0", ours[] = "1", schema[] = "public";
-    char *there = pg_server.schema_version > 0 ? ours : none;
-    PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-    PGresAttDesc columns[3] = {{.name = none}, {.name = none}, {.name = none}};
-    PQsetResultAttrs(result, 3, columns);
-    PQsetvalue(result, 0, 0, schema, 6);
-    PQsetvalue(result, 0, 1, there, 1);
-    PQsetvalue(result, 0, 2, there, 1);
-    return result;
-}
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static void store_version(int version)
-{
-    char sql[96];
-    snprintf(sql, sizeof sql, "DELETE FROM seckill_schema; INSERT INTO seckill_schema VALUES (%d)",
-             version);
-    sqlite3_exec(pg_rows(), sql, NULL, NULL, NULL);
-}
-
-/* NULL: crashed. */
-static PGresult *run_other(struct pg_backend *backend, const char *text)
-{
-    static const char insert_version[] = "INSERT INTO seckill_schema VALUES (";
-    static const char make_lock_tables[] =
-        "SELECT pg_advisory_xact_lock(5207512903); CREATE SCHEMA IF NOT EXISTS lockkit;";
-    if (begins(text, "BEGIN ISOLATION LEVEL READ COMMITTED;SELECT pg_advisory_xact_lock("))
-        return begin_setup(backend);
-    if (strcmp(text, "BEGIN READ WRITE") == 0) {
-        backend->in_block = true;
-        backend->tx_repeatable = backend->repeatable;
-    } else if (strcmp(text, "BEGIN") == 0) {
-        backend->in_block = true;
-    } else if (begins(text, "SELECT set_config(")) {
-        set_config(backend, text);
-    } else if (begins(text, make_lock_tables)) {
-        backend->makes_lock_tables = true;
-        backend->n_prepared = 0; /* DEALLOCATE ALL */
-    } else if (strcmp(text, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") == 0) {
-        backend->in_block = true;
-        backend->tx_repeatable = false;
-    } else if (strcmp(text, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") == 0) {
-        backend->in_block = backend->tx_repeatable = true;
-    } else if (strcmp(text, "COMMIT") == 0 && !backend->failed) {
-        if (!commit(backend))
-            return NULL;
-    } else if (strcmp(text, "COMMIT") == 0 || strcmp(text, "ROLLBACK") == 0) {
-        end_transaction(backend, false);
-    } else if (begins(text, "SET lock_timeout = ")) {
-        set(backend, text);
-    } else if (begins(text, insert_version)) {
-        backend->schema_version = atoi(text + sizeof insert_version - 1);
-        store_version(backend->schema_version);
-    } else if (strcmp(text, postgres_schema_sql) != 0) {
-        fprintf(stderr, "the model of PostgreSQL does not know: %s\n", text);
-        abort();
-    }
-    return pg_result(0);
 }
 
 /* -- one statement ----------------------------------------------------------------------------- */
@@ -272,14 +97,15 @@ static PGresult *run(struct pg_backend *backend, const struct pg_message *messag
         if (sim_one_in(2) && !pg_pause(backend, sim_below(EOF_US)))
             return NULL; /* it arrives late */
     }
-    if (!is_commit && sim_one_in(pg_server.faults.slow) && !pg_pause(backend, sim_below(SLOW_US)))
+    if (!is_commit && sim_one_in(pg_server.faults.slow) &&
+        !pg_pause(backend, sim_below(PG_SLOW_US)))
         return NULL;
     if (backend->failed && !ends_block(text)) {
         pg_fail(backend, "25P02", "current transaction is aborted");
         return NULL;
     }
     if (message->sql->kind == PG_OTHER)
-        return run_other(backend, text);
+        return pg_run_other(backend, text);
     return pg_run_sql(backend, message->sql, message->types, message->args, message->n, binary);
 }
 
@@ -295,7 +121,7 @@ static bool run_and_answer(struct pg_backend *backend, struct pg_message *messag
         return false;
     }
     if (backend->failure.code[0] == '\0' && message->alone && !backend->in_block &&
-        !commit(backend)) {
+        !pg_commit(backend)) {
         PQclear(result);
         return false;
     }
@@ -307,9 +133,9 @@ static bool run_and_answer(struct pg_backend *backend, struct pg_message *messag
     PQclear(result);
     const bool in_block = backend->in_block;
     if (!in_block || strcmp(backend->failure.severity, "ERROR") != 0)
-        end_transaction(backend, false);
+        pg_end_transaction(backend, false);
     else if (!backend->failed) { /* its changes are undone and its locks are free at once */
-        end_transaction(backend, false);
+        pg_end_transaction(backend, false);
         backend->in_block = backend->failed = true;
     }
     pg_answer(backend->conn, pg_error_result(&backend->failure));
@@ -336,8 +162,8 @@ static struct pg_message *next_message(struct pg_backend *backend)
         }
     }
     if (waits && !backend->terminate)
-        pause_uninterrupted(backend, sim_below(WIRE_US));
-    if (pg_is_dead(backend) || must_end(backend) || !conn->messages)
+        pg_pause_uninterrupted(backend, sim_below(WIRE_US));
+    if (pg_is_dead(backend) || pg_must_end(backend) || !conn->messages)
         return NULL;
     struct pg_message *message = conn->messages;
     conn->messages = message->next;
@@ -373,7 +199,7 @@ static void serve(struct pg_backend *backend, struct pg_message *message, bool *
 {
     if (message->kind == PG_SYNC) {
         *skip = false;
-        if (!backend->in_block && !commit(backend))
+        if (!backend->in_block && !pg_commit(backend))
             return;
         pg_answer(backend->conn, PQmakeEmptyPGresult(NULL, PGRES_PIPELINE_SYNC));
     } else if (*skip) {
@@ -392,7 +218,7 @@ static void serve(struct pg_backend *backend, struct pg_message *message, bool *
         pg_answer(backend->conn, NULL);
     } else if (message->kind == PG_QUERY) {
         if (run_and_answer(backend, message, false) && !backend->in_block)
-            commit(backend);
+            pg_commit(backend);
     } else {
         if (!message->sql)
             find_prepared(backend, message);
@@ -414,7 +240,7 @@ void *pg_backend_live(void *arg)
     if (!pg_is_dead(backend)) {
         if (backend->failure.severity && strcmp(backend->failure.severity, "FATAL") == 0)
             pg_answer(backend->conn, pg_error_result(&backend->failure));
-        end_transaction(backend, false);
+        pg_end_transaction(backend, false);
     }
     pg_server_leave(backend);
     return NULL;

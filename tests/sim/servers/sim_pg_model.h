@@ -13,7 +13,8 @@ enum {
     PG_XIDS_MAX = 1 << 16,
     PG_BACKENDS_MAX = 512,
     PG_FD_FIRST = 4000000,
-    PG_FDS_MAX = 16384
+    PG_FDS_MAX = 16384,
+    PG_SLOW_US = 6000000 /* a slow statement or commit takes at most so long */
 };
 
 /* -- sim_pg_rows.c ----------------------------------------------------------------------------- */
@@ -194,8 +195,21 @@ struct pg_backend {
 void *pg_backend_live(void *arg);
 /* Sleeps. False: the process must end, and failure says why; or the server has crashed. */
 bool pg_pause(struct pg_backend *backend, int64_t us);
-bool pg_is_dead(const struct pg_backend *backend);  /* with its server */
+/* The same, but only a crash of the server ends it. False: crashed. */
+bool pg_pause_uninterrupted(struct pg_backend *backend, int64_t us);
+bool pg_is_dead(const struct pg_backend *backend); /* with its server */
+bool pg_must_end(struct pg_backend *backend);      /* failure says why */
+
+/* -- sim_pg_transaction.c ---------------------------------------------------------------------- */
+
 int64_t pg_backend_xid(struct pg_backend *backend); /* gives it a number if it has none */
+/* The commit record goes to the disk, then others see it. Not interrupted. If the server crashes,
+ * the record is on the disk or not. False: crashed. */
+bool pg_commit(struct pg_backend *backend);
+/* Others see what it has changed, or nobody ever. Frees its locks. */
+void pg_end_transaction(struct pg_backend *backend, bool committed);
+/* A statement of kind PG_OTHER. NULL: the server has crashed. */
+PGresult *pg_run_other(struct pg_backend *backend, const char *text);
 
 /* -- sim_pg_server.c --------------------------------------------------------------------------- */
 
