@@ -78,6 +78,19 @@ static void bend_to_failover(struct sim_settings *ret)
     ret->hot = true;
 }
 
+static void bend_to_cluster(struct sim_settings *ret)
+{
+    static const char *const guards[] = {"redis-token",     "redis-fair",      "redis-reentrant",
+                                         "redis-semaphore", "redis-readwrite", "redis-set"};
+    use_guard(ret, guards[sim_below(6)]);
+    ret->redis = SIM_REDIS_CLUSTER;
+    ret->replicas = sim_one_in(4);
+    if (ret->replicas > 0 && ret->lease_ms < 500)
+        ret->lease_ms = 500;
+    if (sim_one_in(2))
+        many_at_once(ret);
+}
+
 /* Nobody can say whether a commit has landed. */
 static void bend_to_undecided(struct sim_settings *ret)
 {
@@ -152,6 +165,10 @@ static const struct bend {
      {SIM_PG_CUT, SIM_PG_REFUSED, SIM_PG_RESTART, SIM_PG_TERMINATED}},
     {11, bend_to_zookeeper, 4, {SIM_ZK_CUT, SIM_ZK_PART, SIM_ZK_DELETE, SIM_ZK_EXPIRE}},
     {13, bend_to_refusals, 0, {0}},
+    {15,
+     bend_to_cluster,
+     4,
+     {SIM_CLUSTER_SLOT, SIM_CLUSTER_TURN, SIM_CLUSTER_ROLL, SIM_REDIS_FAILOVER}},
 };
 
 static const struct bend *bend_of(const struct sim_settings *is)
@@ -167,7 +184,7 @@ bool sim_bend(struct sim_settings *ret)
     const struct bend *bend = bend_of(ret);
     if (bend)
         bend->bend(ret);
-    return bend && bend->bend != bend_to_locks_in_postgres;
+    return bend && bend->bend != bend_to_locks_in_postgres && bend->bend != bend_to_cluster;
 }
 
 void sim_bend_faults(struct sim_settings *ret)

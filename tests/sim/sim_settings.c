@@ -10,7 +10,8 @@ const char *const sim_event_texts[SIM_EVENTS] = {
 #undef SIM_EVENT_TEXT
 };
 
-enum { ARCHIVE_ONE_IN = 5 }; /* of seeds, where the store is SQLite */
+/* Of seeds: where the store is SQLite; where there is one Redis, or Sentinels. */
+enum { ARCHIVE_ONE_IN = 5, CLUSTER_ONE_IN = 5, CLUSTER_SEED = 3 };
 
 static uint32_t one_of(const uint32_t *list, uint32_t n)
 {
@@ -39,7 +40,10 @@ static void draw_redis(struct sim_settings *ret)
     ret->redis = strcmp(ret->guard, "redlock") == 0 ? SIM_REDIS_FIVE
                  : sim_one_in(2)                    ? SIM_REDIS_SENTINEL
                                                     : SIM_REDIS_ONE;
-    ret->replicas = ret->redis == SIM_REDIS_SENTINEL && sim_one_in(4);
+    if (ret->redis != SIM_REDIS_FIVE && ret->seed % CLUSTER_ONE_IN == CLUSTER_SEED)
+        ret->redis = SIM_REDIS_CLUSTER;
+    ret->replicas =
+        (ret->redis == SIM_REDIS_SENTINEL || ret->redis == SIM_REDIS_CLUSTER) && sim_one_in(4);
 }
 
 /* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
@@ -56,6 +60,8 @@ static void draw_faults(struct sim_settings *ret)
                                               SIM_NET_SILENT,     SIM_REDIS_AWAY,   SIM_REDIS_STOP,
                                               SIM_REDIS_KILL,     SIM_REDIS_DELETE, SIM_REDIS_CLOCK,
                                               SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+    static const enum sim_event of_cluster[] = {SIM_CLUSTER_SLOT, SIM_CLUSTER_TURN,
+                                                SIM_CLUSTER_ROLL};
     static const enum sim_event of_memcached[] = {
         SIM_NET_CUT,        SIM_NET_LOST,        SIM_NET_LATE,
         SIM_NET_SILENT,     SIM_MEMCACHED_AWAY,  SIM_MEMCACHED_STOP,
@@ -70,9 +76,10 @@ static void draw_faults(struct sim_settings *ret)
     DRAW(of_sqlite, !ret->postgres);
     DRAW(of_postgres, ret->postgres);
     DRAW(of_redis, ret->redis != SIM_REDIS_NONE);
+    DRAW(of_cluster, ret->redis == SIM_REDIS_CLUSTER);
     DRAW(of_zookeeper, ret->zookeeper);
     DRAW(of_memcached, ret->memcached);
-    if (ret->redis != SIM_REDIS_SENTINEL)
+    if (ret->redis != SIM_REDIS_SENTINEL && ret->redis != SIM_REDIS_CLUSTER)
         ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
     ret->n_faults = none ? 0 : ONE_OF(3, 10, 30);
     ret->hands = ONE_OF(1, 1, 2, 3);
@@ -140,7 +147,7 @@ static void draw_other_guard(struct sim_settings *ret)
         ret->other_guard = "mutex";
     else if (ret->redis != SIM_REDIS_NONE && sim_one_in(2))
         ret->other_guard = redis_guards[sim_below(sizeof redis_guards / sizeof redis_guards[0])];
-    if (ret->redis == SIM_REDIS_SENTINEL && ret->other_guard &&
+    if ((ret->redis == SIM_REDIS_SENTINEL || ret->redis == SIM_REDIS_CLUSTER) && ret->other_guard &&
         strcmp(ret->other_guard, "redlock") == 0)
         ret->other_guard = "redis-token";
 }
@@ -275,6 +282,7 @@ bool sim_settings_are_of(const struct sim_settings *is, const char *what)
 {
     const size_t n = strlen(what);
     return strcmp(what, is->postgres ? "postgres" : "sqlite") == 0 ||
+           (strcmp(what, "cluster") == 0 && is->redis == SIM_REDIS_CLUSTER) ||
            strncmp(is->guard, what, n) == 0 ||
            (is->other_guard && strncmp(is->other_guard, what, n) == 0);
 }

@@ -63,6 +63,17 @@
     X(REDIS_NOSCRIPT, "script unknown to Redis")                                                   \
     X(REDIS_RAISED, "fence lifted by the store")                                                   \
     X(REDIS_HEARD, "message of a release heard")                                                   \
+    X(CLUSTER_MOVED, "Redis Cluster: sent elsewhere by MOVED")                                     \
+    X(CLUSTER_ASK, "Redis Cluster: sent elsewhere by ASK")                                         \
+    X(CLUSTER_TRYAGAIN, "Redis Cluster: keys of one lock at two nodes")                            \
+    X(CLUSTER_DOWN, "Redis Cluster: said to be down")                                              \
+    X(CLUSTER_HEARD, "Redis Cluster: message heard at another node")                               \
+    X(CLUSTER_SLOT, "Redis Cluster: slot moved")                                                   \
+    X(CLUSTER_TURN, "Redis Cluster: replica took over, nothing lost")                              \
+    X(CLUSTER_ROLL, "Redis Cluster: node back at another address")                                 \
+    X(CLUSTER_GONE, "Redis Cluster: former address of a node asked")                               \
+    X(CLUSTER_PROMOTED, "Redis Cluster: replica promoted")                                         \
+    X(CLUSTER_LOST, "Redis Cluster: lock lost by a failover")                                      \
     X(MEMCACHED_AWAY, "memcached not reachable")                                                   \
     X(MEMCACHED_STOP, "memcached stood still")                                                     \
     X(MEMCACHED_KILL, "memcached killed and back, empty")                                          \
@@ -157,7 +168,7 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed);
 void sim_settings_canary(struct sim_settings *ret, uint64_t seed);
 /* Its lease ends by the clock of an instance. */
 bool sim_settings_lease_by_clock(const struct sim_settings *settings);
-/* "sqlite", "postgres", or how the name of one of its guards begins. */
+/* "sqlite", "postgres", "cluster" (of Redis), or how the name of one of its guards begins. */
 bool sim_settings_are_of(const struct sim_settings *settings, const char *what);
 void sim_settings_print(const struct sim_settings *settings, FILE *out);
 

@@ -62,6 +62,7 @@ static void note_disk_and_net(void)
     events[SIM_NET_LOST] = net->cut_after;
     events[SIM_NET_LATE] = net->late;
     events[SIM_NET_SILENT] = net->silent;
+    events[SIM_CLUSTER_GONE] = net->elsewhere;
 }
 
 /* -- the run ---------------------------------------------------------------------------------- */

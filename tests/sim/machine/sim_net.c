@@ -129,9 +129,10 @@ static void at_host(struct sim_wire *wire, const struct sim_packet *packet)
 {
     struct sim_host *host = wire->host;
     if (packet->kind == CONNECT) {
-        wire->accepted = !host->down;
-        put(&wire->to_client, host->down ? REFUSED : CONNECT, "", 0);
+        wire->accepted = !host->down && wire->port == host->port;
+        put(&wire->to_client, wire->accepted ? CONNECT : REFUSED, "", 0);
         net.counts.refused += host->down;
+        net.counts.elsewhere += wire->port != host->port;
     } else if (packet->kind == END) {
         leave_host(wire);
     } else if (wire->accepted) {
@@ -271,12 +272,15 @@ void sim_net_each(struct sim_host *host, void (*each)(struct sim_wire *wire, voi
 struct sim_wire *sim_net_dial(const char *host, int port)
 {
     for (size_t i = 0; i < net.n_hosts; i++)
-        if (strcmp(net.hosts[i]->name, host) == 0 && net.hosts[i]->port == port) {
+        if (strcmp(net.hosts[i]->name, host) == 0) {
             struct sim_wire *wire = calloc(1, sizeof *wire);
             if (!wire)
                 abort();
-            *wire = (struct sim_wire){
-                .next = net.wires, .host = net.hosts[i], .group = sim_group(), .fd = -1};
+            *wire = (struct sim_wire){.next = net.wires,
+                                      .host = net.hosts[i],
+                                      .group = sim_group(),
+                                      .fd = -1,
+                                      .port = port};
             wire->to_host.last = &wire->to_host.first;
             wire->to_client.last = &wire->to_client.first;
             net.wires = wire;

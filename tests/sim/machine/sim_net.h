@@ -29,6 +29,7 @@ struct sim_wire {
     struct sim_wire *next; /* of those under way */
     struct sim_host *host;
     int group, fd;      /* of the client; fd -1: closed */
+    int port;           /* that was dialled */
     bool connected;     /* or refused, then reset */
     bool ended, reset;  /* as the client sees it */
     bool accepted;      /* the server has it */
@@ -53,7 +54,7 @@ struct sim_net_faults {
     uint32_t cut_before, cut_after, late, silent;
 };
 struct sim_net_counts {
-    uint64_t cut_before, cut_after, late, silent, refused;
+    uint64_t cut_before, cut_after, late, silent, refused, elsewhere;
 };
 
 void sim_net_begin(void); /* no hosts, no wires */
@@ -75,7 +76,7 @@ void sim_net_each(struct sim_host *host, void (*each)(struct sim_wire *wire, voi
 
 /* -- of a client ------------------------------------------------------------------------------ */
 
-/* NULL: no such host. */
+/* NULL: no such host. Refused: it does not listen at this port. */
 struct sim_wire *sim_net_dial(const char *host, int port);
 void sim_net_send(struct sim_wire *wire, const char *bytes, size_t n);
 void sim_net_close(struct sim_wire *wire);

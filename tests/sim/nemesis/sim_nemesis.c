@@ -349,6 +349,7 @@ static void heal(void)
 static bool is_drawn_twice(int kind)
 {
     return (kind >= SIM_REDIS_AWAY && kind <= SIM_REDIS_SPLIT) ||
+           (kind >= SIM_CLUSTER_SLOT && kind <= SIM_CLUSTER_ROLL) ||
            (kind >= SIM_MEMCACHED_AWAY && kind <= SIM_MEMCACHED_FLUSH) || kind == SIM_PG_CUT ||
            kind == SIM_ARCHIVED;
 }

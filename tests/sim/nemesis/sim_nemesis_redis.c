@@ -1,4 +1,6 @@
 #include "sim_nemesis_redis.h"
+#include "sim_nemesis_cluster.h"
+#include "sim_redis_cluster.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -32,6 +34,8 @@ static void kill_and_restart(void)
     sim_count(SIM_REDIS_KILL);
     sim_sleep_us(sim_below(AS_LONG_AS_US));
     sim_redis_restart(redis);
+    if (sim_cluster_is())
+        sim_cluster_back(redis);
     sim_tell("%s is back, empty", redis->name);
 }
 
@@ -93,8 +97,18 @@ static void fail_over(bool split)
 
 /* -- all -------------------------------------------------------------------------------------- */
 
+static bool is_of_cluster(enum sim_event kind)
+{
+    return sim_cluster_is() &&
+           (kind == SIM_REDIS_FAILOVER || kind == SIM_REDIS_SPLIT || kind >= SIM_CLUSTER_SLOT);
+}
+
 void sim_redis_fault(enum sim_event kind)
 {
+    if (is_of_cluster(kind)) {
+        sim_cluster_fault(kind);
+        return;
+    }
     switch (kind) {
     case SIM_REDIS_AWAY:
         cut_off();
@@ -132,7 +146,11 @@ static void *look_for_forgotten(void *arg)
     (void)arg;
     for (;;) {
         sim_sleep_us(FORGOTTEN_US);
-        size_t n = sim_redis_delete_endless(sim_redis_master());
+        size_t n = 0;
+        for (size_t i = 0; i < sim_redis_count(); i++)
+            if (sim_cluster_is() ? !sim_redis_node(i)->is_replica
+                                 : sim_redis_node(i) == sim_redis_master())
+                n += sim_redis_delete_endless(sim_redis_node(i));
         if (n > 0)
             sim_tell("%zu locks that stood for ever are deleted", n);
     }

@@ -1,6 +1,7 @@
 /* What a Redis server does with the bytes of a connection. */
-#include "sim_redis.h"
+#include "sim_redis_cluster.h"
 #include "sim_threads.h"
+#include "sim_world.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct session {
     char *channels[CHANNELS_MAX];
     size_t n_channels;
     int64_t waits_until_us; /* in WAIT: nothing more is read from it */
+    bool asking;            /* ASKING came before */
 };
 
 /* -- commands as bytes ------------------------------------------------------------------------ */
@@ -137,7 +139,13 @@ int sim_redis_publish(struct sim_redis *redis, const char *channel, const char *
 {
     struct message message = {.channel = channel, .text = text};
     sim_net_each(&redis->host, hear, &message);
-    return message.heard;
+    const int here = message.heard;
+    for (size_t i = 0; sim_cluster_is() && i < sim_redis_count(); i++)
+        if (sim_cluster_hears(sim_redis_node(i), redis))
+            sim_net_each(&sim_redis_node(i)->host, hear, &message);
+    if (message.heard > here)
+        sim_count(SIM_CLUSTER_HEARD);
+    return here;
 }
 
 /* While it listens to a channel, the answer to PING has another shape. */
@@ -162,11 +170,28 @@ static void wait_for_replicas(struct sim_redis *redis, struct sim_wire *wire, co
     sim_wake(redis, 1);
 }
 
+/* What only a node of a cluster answers. False: it runs the command. */
+static bool in_cluster(struct sim_redis *redis, struct session *session, int n, char **words,
+                       struct sim_bytes *ret)
+{
+    const bool asked = session->asking;
+    session->asking = strcasecmp(words[0], "ASKING") == 0;
+    if (session->asking)
+        sim_resp_status(ret, "OK");
+    else if (strcasecmp(words[0], "CLUSTER") == 0)
+        sim_cluster_slots(redis, ret);
+    else
+        return sim_cluster_redirects(redis, asked, n, words, ret);
+    return true;
+}
+
 static void execute(struct sim_redis *redis, struct sim_wire *wire, int n, char **words)
 {
     const char *verb = words[0];
     struct sim_bytes answer = {0};
-    if (strcasecmp(verb, "SUBSCRIBE") == 0 || strcasecmp(verb, "UNSUBSCRIBE") == 0)
+    if (sim_cluster_is() && in_cluster(redis, session_of(wire), n, words, &answer)) {
+        /* it is answered */
+    } else if (strcasecmp(verb, "SUBSCRIBE") == 0 || strcasecmp(verb, "UNSUBSCRIBE") == 0)
         subscribe(wire, verb, words[1], &answer);
     else if (strcasecmp(verb, "PING") == 0)
         pong(session_of(wire), &answer);

@@ -11,9 +11,15 @@
 #include "sim_net.h"
 #include "sim_redis_data.h"
 
-enum { SIM_REDIS_NODES_MAX = 5, SIM_REDIS_WORDS_MAX = 32 };
+enum { SIM_REDIS_NODES_MAX = 6, SIM_REDIS_WORDS_MAX = 32 };
 
-enum sim_redis_kind { SIM_REDIS_NONE, SIM_REDIS_ONE, SIM_REDIS_SENTINEL, SIM_REDIS_FIVE };
+enum sim_redis_kind {
+    SIM_REDIS_NONE,
+    SIM_REDIS_ONE,
+    SIM_REDIS_SENTINEL,
+    SIM_REDIS_FIVE,
+    SIM_REDIS_CLUSTER /* sim_redis_cluster.h */
+};
 
 struct sim_redis {
     struct sim_host host;

@@ -1,5 +1,5 @@
 /* The servers: replicas, Sentinels, what is done to them. */
-#include "sim_redis.h"
+#include "sim_redis_cluster.h"
 #include "sim_threads.h"
 
 #include <assert.h>
@@ -188,6 +188,7 @@ void sim_redis_demote(struct sim_redis *former, struct sim_redis *next, bool han
 void sim_redis_begin(void)
 {
     memset(&at, 0, sizeof at);
+    sim_cluster_end();
     sim_net_begin();
 }
 
@@ -205,19 +206,30 @@ static void add_node(void)
     sim_spawn(SIM_WORLD, redis->name, replicate, redis);
 }
 
+static void pair(struct sim_redis *master, struct sim_redis *replica)
+{
+    master->replica = replica;
+    replica->is_replica = true;
+}
+
 void sim_redis_start(enum sim_redis_kind kind)
 {
     static const char *const names[SENTINELS] = {"s1", "s2"};
     const size_t n = kind == SIM_REDIS_FIVE       ? 5
                      : kind == SIM_REDIS_SENTINEL ? 2
                      : kind == SIM_REDIS_ONE      ? 1
+                     : kind == SIM_REDIS_CLUSTER  ? SIM_CLUSTER_NODES
                                                   : 0;
     while (at.n < n)
         add_node();
+    if (kind == SIM_REDIS_CLUSTER) {
+        sim_cluster_begin();
+        for (int i = 0; i < SIM_CLUSTER_SHARDS; i++)
+            pair(&at.nodes[i], &at.nodes[i + SIM_CLUSTER_SHARDS]);
+    }
     if (kind != SIM_REDIS_SENTINEL)
         return;
-    at.nodes[0].replica = &at.nodes[1];
-    at.nodes[1].is_replica = true;
+    pair(&at.nodes[0], &at.nodes[1]);
     for (int i = 0; i < SENTINELS; i++) {
         at.sentinels[i].host = (struct sim_host){
             .name = names[i], .port = SENTINEL_PORT, .on_bytes = sentinel_on_bytes};
@@ -232,6 +244,8 @@ const char *sim_redis_endpoint(enum sim_redis_kind kind)
         return "redis://r1,redis://r2,redis://r3,redis://r4,redis://r5";
     case SIM_REDIS_SENTINEL:
         return "redis+sentinel://s1,s2/main";
+    case SIM_REDIS_CLUSTER:
+        return "redis+cluster://r1,r2,r3";
     case SIM_REDIS_NONE:
     case SIM_REDIS_ONE:
         break;
