@@ -167,7 +167,7 @@ TEST_THAT(server_is_asked_for_the_lease_in_seconds_and_one_more)
     } rows[] = {{10, 2}, {1000, 2}, {1001, 3}, {30000, 31}, {LK_LEASE_MS_MAX, 86401}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t left_ms = 0;
-        assert_int_equal(world_acquire(client, KEY, rows[i].lease_ms, 0, &hold), LK_OK);
+        assert_int_equal(world_acquire(client, KEY, rows[i].lease_ms, LONG_MS, &hold), LK_OK);
         int64_t on_server_ms = world->left_ms(KEY);
         lk_status status = lk_check(&hold, &left_ms);
         lk_release(&hold);
