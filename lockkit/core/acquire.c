@@ -258,7 +258,7 @@ static void grant(const struct acquire_call *call)
     client_count(&client->stats.grants);
     if (hold->private_.watched) {
         if (client->provider->alive && client->provider->renew)
-            hold->private_.give_up_us = INT64_MAX; /* signs of life keep nobody from the lock */
+            hold->private_.give_up_us = INT64_MAX; /* a session has no maximum hold time */
         else if (watchdog_renews(client, call->request))
             hold->private_.give_up_us = watchdog_give_up_us(client, hold, hold->acquired_us);
         watchdog_add(client, hold);

@@ -76,9 +76,9 @@ static bool worth_repeating(const lk_client *client, lk_status status)
            (status == LK_UNKNOWN && (client->provider->info.caps & LK_CAP_OWNER));
 }
 
-/* Sends a second release if the first certainly did nothing. Also if its answer was lost although
- * the server does not hang (it restarted, or the connection was cut while idle), where a release
- * can free only our own lock. */
+/* Sends a second release if the first certainly did nothing. If the first was not answered, a
+ * second one is sent only where a release can free no lock but our own, and only if the server does
+ * not hang: it has restarted, or the connection was cut while idle. */
 static void release_on_server(lk_client *client, lk_hold *const *holds, size_t n,
                               lk_status *statuses)
 {

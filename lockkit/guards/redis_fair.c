@@ -146,11 +146,11 @@ static lk_status ask(struct fair *fair, lk_attempt *attempt, struct waiting *wai
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
     struct fair *fair = self;
-    lk_redis_mark(&fair->guard, attempt->hold);
+    lk_redis_begin_try(&fair->guard, attempt->hold);
     struct waiting *waiting = prepare(fair, attempt);
     lk_status status = was_handed(fair, attempt) ? LK_OK : ask(fair, attempt, waiting);
     if (status == LK_OK)
-        lk_redis_mark_granted(attempt->hold);
+        lk_redis_set_granted(attempt->hold);
     if (waiting != NULL && status == LK_BUSY) {
         attempt->queued = true;
         lk_redis_waiters_use(fair->waiters, waiting->waiter);

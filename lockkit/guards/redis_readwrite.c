@@ -146,7 +146,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_reply reply;
     struct part part;
     char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     part_of(&part, hold);
     lk_status status =
         lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 3,

@@ -90,7 +90,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX], permits[LK_REDIS_NUMBER_MAX];
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     lk_status status = lk_redis_eval_try(
         guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
         lk_redis_key(fence, hold->key, "fence"), hold->token,

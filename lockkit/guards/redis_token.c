@@ -44,7 +44,7 @@ struct arguments {
 static void fill_words(lk_redis_guard *guard, lk_hold *hold, struct arguments *arguments,
                        const char **words)
 {
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     words[0] = hold->key;
     words[1] = lk_redis_key(arguments->fence, hold->key, "fence");
     words[2] = hold->token;

@@ -147,13 +147,13 @@ lk_status lk_redis_done(lk_status status, const lk_redis_reply *reply)
 
 /* -- tokens, numbers, keys, answers ----------------------------------------------------------- */
 
-void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold)
+void lk_redis_begin_try(lk_redis_guard *guard, lk_hold *hold)
 {
     hold->private_.slot &= ~(uint64_t)SLOT_GRANTED;
     lk_make_token_unique(&guard->n_tokens, hold);
 }
 
-void lk_redis_mark_granted(lk_hold *hold)
+void lk_redis_set_granted(lk_hold *hold)
 {
     hold->private_.slot |= SLOT_GRANTED;
 }

@@ -62,9 +62,9 @@ lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms);
 lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold);
 
 /* To be called before each try: makes the token unique, and notes that the hold is not granted. */
-void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold);
+void lk_redis_begin_try(lk_redis_guard *guard, lk_hold *hold);
 /* Notes in the hold that it was granted. */
-void lk_redis_mark_granted(lk_hold *hold);
+void lk_redis_set_granted(lk_hold *hold);
 bool lk_redis_is_granted(const lk_hold *hold);
 
 /* Each fills buffer and returns it. */

@@ -61,7 +61,7 @@ static lk_status take_over(lk_redis_guard *guard, lk_attempt *attempt, const cha
         return LK_PROTOCOL;
     if (!vanished && strcmp(reply.root.text, seen) != 0)
         return LK_BUSY; /* and the winner's stamp is overwritten */
-    lk_redis_mark_granted(hold);
+    lk_redis_set_granted(hold);
     return LK_OK;
 }
 
@@ -78,7 +78,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     if (status != LK_OK)
         return status;
     if (reply.root.integer == 1) {
-        lk_redis_mark_granted(hold);
+        lk_redis_set_granted(hold);
         return LK_OK;
     }
 

@@ -22,7 +22,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     char lease[LK_REDIS_NUMBER_MAX];
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SET", hold->key, hold->token,
                                     "NX", "PX", lk_redis_number(lease, hold->lease_ms));
     status = lk_redis_expect(guard->redis, &reply, 0, status);
@@ -32,7 +32,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         return LK_BUSY;
     if (reply.root.type != REDIS_REPLY_STATUS)
         return LK_PROTOCOL;
-    lk_redis_mark_granted(hold);
+    lk_redis_set_granted(hold);
     return LK_OK;
 }
 

@@ -20,14 +20,14 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_guard *guard = self;
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
     if (reply.root.integer == 0)
         return LK_BUSY;
-    lk_redis_mark_granted(hold);
+    lk_redis_set_granted(hold);
     return LK_OK;
 }
 

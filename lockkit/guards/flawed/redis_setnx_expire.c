@@ -25,7 +25,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     const lk_env *env = guard->context->env;
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
-    lk_redis_mark(guard, hold);
+    lk_redis_begin_try(guard, hold);
     lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
@@ -42,7 +42,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         return LK_UNKNOWN; /* the lock stands without a lease and must be undone */
     if (reply.root.integer == 0)
         return LK_BUSY; /* deleted between the two commands */
-    lk_redis_mark_granted(hold);
+    lk_redis_set_granted(hold);
     return LK_OK;
 }
 
