@@ -211,8 +211,8 @@ static void look_up(struct attempt *attempt)
         i = find_keys(section, i);
     attempt_finish_if(attempt, is_replayed);
     attempt_finish_if(attempt, is_late);
-    /* All use the same rows; each is told why. The rows of an operation that stays are named last.
-     */
+    /* All use the same rows. Each operation whose rows are missing gets that problem. The last call
+     * names the rows of an operation that stays. */
     while (section->n_ops > 0 && lacks_rows(attempt, section->ops[0]))
         attempt_finish_if(attempt, lacks_rows);
 }

@@ -172,8 +172,7 @@ bool section_bought(struct section *section, struct op *op, const db_item *item,
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, item->id, status);
     int64_t bought = op->bought;
-    for (size_t i = 0; i < section->n_orders;
-         i++) { /* orders of this batch, which the store does not have yet */
+    for (size_t i = 0; i < section->n_orders; i++) { /* of this batch: not in the store yet */
         if (strcmp(section->orders[i].user_id, op->other) == 0 &&
             __builtin_add_overflow(bought, section->orders[i].quantity, &bought))
             bought = INT64_MAX;
