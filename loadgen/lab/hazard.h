@@ -47,7 +47,8 @@ enum hazard_who {
 
 #define HAZARD_VERB_MAP(X)                                                                         \
     X(SEND)        /* sends a request; later UNTIL steps hold it */                                \
-    X(UNTIL)       /* waits until it is held at the point */                                       \
+    X(UNTIL)       /* waits until it is held at the point. One that loses its lock before it is    \
+                      held anywhere is sent again: this machine is slower than the lease */        \
     X(AS_FAR_AS)   /* ... or waits for the lock, or has its answer: whichever comes first */       \
     X(PASSED)      /* waits until it was seen to pass the point */                                 \
     X(RELEASE)     /* the request goes on from its point; no lock is freed by this */              \

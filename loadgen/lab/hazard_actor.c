@@ -102,6 +102,7 @@ static int arm_all(struct actor *actor, const struct hazard_step *steps)
 {
     actor->n_pauses = 0;
     actor->held_at = -1;
+    actor->was_held = false;
     if (arm(actor, wait_point, "note", &actor->waits_id) != 0)
         return -1;
     for (; steps->verb != HAZARD_VERBS; steps++) {
@@ -151,7 +152,7 @@ struct look {
     struct actor *actor;
     int index;      /* of the pause; -1: none */
     bool or_blocks; /* true also if it waits for a lock or has its answer */
-    bool or_passed; /* true also if it has passed the point */
+    bool or_passed; /* is looked for: whether it has passed the point, held or not */
 };
 
 static bool has_come(void *arg)
@@ -165,15 +166,16 @@ static bool has_come(void *arg)
         return false;
     if (state.n_held > 0) {
         actor->held_at = look->index;
+        actor->was_held = true;
         return true;
     }
-    if (look->or_passed && state.passed > 0)
-        return true;
-    if (!look->or_blocks)
-        return false;
-    return atomic_load(&actor->answered) ||
-           (lab_look(target, actor->waits_id, &state, run->message) == 0 && state.passed > 0) ||
-           world_store_waits(run->world);
+    if (look->or_passed)
+        return state.passed > 0;
+    if (atomic_load(&actor->answered))
+        return true; /* it will not come any more */
+    return look->or_blocks &&
+           ((lab_look(target, actor->waits_id, &state, run->message) == 0 && state.passed > 0) ||
+            world_store_waits(run->world));
 }
 
 static int find_pause(struct actor *actor, const char *point)
@@ -190,7 +192,8 @@ static int come(struct actor *actor, const char *point, bool or_blocks, bool or_
                         .index = find_pause(actor, point),
                         .or_blocks = or_blocks,
                         .or_passed = or_passed};
-    if (look.index >= 0 && run_until(actor->run, has_come, &look) == 0)
+    if (look.index >= 0 && run_until(actor->run, has_come, &look) == 0 &&
+        (or_blocks || or_passed || actor->held_at == look.index))
         return 0;
     snprintf(actor->run->message, LAB_MESSAGE_MAX, "%s did not reach %s (%s, last answer %d %s)",
              who_name(actor->who), point,

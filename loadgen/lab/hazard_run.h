@@ -39,6 +39,7 @@ struct actor {
     char key[LAB_KEY_MAX];
     struct actor_pause pauses[RUN_PAUSES_MAX];
     int n_pauses, held_at; /* index of the pause it is held at; -1: none */
+    bool was_held;         /* at any pause of this request */
     int waits_id;          /* the note at lock.wait */
     int64_t sent_us, took_us;
     bool retried, pays;

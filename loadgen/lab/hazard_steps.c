@@ -38,13 +38,38 @@ static int do_send(struct hazard_run *run, const struct hazard_step *step)
     return actor_send(actor_of(run, step), step + 1, true);
 }
 
+/* The request was refused before it was held anywhere. Its lease ended on the way, as this machine
+ * is slower than the lease; or, with away, its lock server is away. */
+static bool is_turned_away(const struct actor *actor, bool away)
+{
+    return atomic_load(&actor->answered) && !actor->was_held &&
+           (strcmp(actor->problem, "lock-lost") == 0 ||
+            (away && strcmp(actor->problem, "unavailable") == 0));
+}
+
+/* Waits with reach() until the actor's request has come to its point. One that is turned away is
+ * sent again with its key. */
+static int go(struct hazard_run *run, const struct hazard_step *step,
+              int (*reach)(struct actor *actor, const char *point), bool away)
+{
+    struct actor *actor = actor_of(run, step);
+    const int64_t deadline_us = steady_us() + run->how.patience_ms * 1000;
+    for (;;) {
+        const int result = reach(actor, step->what);
+        if (!is_turned_away(actor, away) || steady_us() >= deadline_us)
+            return result;
+        if (actor_forget(actor) != 0 || actor_send(actor, step, false) != 0)
+            return -1;
+    }
+}
+
 static int do_until(struct hazard_run *run, const struct hazard_step *step)
 {
     if (step->who == READERS)
         return readers_until_inside(run);
     if (step->who == CROWD)
         return crowd_until_waiting(run);
-    int result = actor_until(actor_of(run, step), step->what);
+    int result = go(run, step, actor_until, false);
     run->lease_from_us = steady_us();
     return result;
 }
@@ -57,7 +82,7 @@ static int do_as_far_as(struct hazard_run *run, const struct hazard_step *step)
         return crowd_as_far_as(run);
     if (step->who == TASKS)
         return tasks_as_far_as(run, step->what);
-    return actor_as_far_as(actor_of(run, step), step->what);
+    return go(run, step, actor_as_far_as, false);
 }
 
 static int do_passed(struct hazard_run *run, const struct hazard_step *step)
@@ -105,26 +130,10 @@ static int do_retry(struct hazard_run *run, const struct hazard_step *step)
     return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
 }
 
-static bool is_away(const struct actor *actor)
-{
-    return atomic_load(&actor->answered) && strcmp(actor->problem, "unavailable") == 0;
-}
-
 static int do_insist(struct hazard_run *run, const struct hazard_step *step)
 {
-    struct actor *actor = actor_of(run, step);
-    int64_t deadline_us = steady_us() + run->how.patience_ms * 1000;
-    int result = actor_send(actor, step, true);
-    if (result == 0)
-        result = actor_as_far_as(actor, step->what);
-    while (result == 0 && is_away(actor) && steady_us() < deadline_us) {
-        result = actor_forget(actor);
-        if (result == 0)
-            result = actor_send(actor, step, false);
-        if (result == 0)
-            result = actor_as_far_as(actor, step->what);
-    }
-    return result;
+    return actor_send(actor_of(run, step), step, true) == 0 ? go(run, step, actor_as_far_as, true)
+                                                            : -1;
 }
 
 static int do_send_again(struct hazard_run *run, const struct hazard_step *step)

@@ -273,7 +273,8 @@ bool world_store_waits(struct world *world)
 
 int world_store_writes(struct world *world)
 {
-    return ask_store(world, "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL");
+    return ask_store(world, "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL "
+                            "AND backend_type = 'client backend'");
 }
 
 /* -- faults ----------------------------------------------------------------------------------- */

@@ -18,6 +18,12 @@ static const struct hazard_step writes_after_the_lease[] = {
     HAZARD_END,
 };
 
+/* The lease is long enough for a watchdog that waits for a core. */
+#define WATCHED(guard)                                                                             \
+    {                                                                                              \
+        guard, HAZARD_SAFE, {.watchdog = ON, .lease_ms = 3000}, {"watchdog", "有看门狗"}, NULL     \
+    }
+
 static const struct hazard_case expired_lease_cases[] = {
     {"redis-set", HAZARD_UNSAFE, {0}, {NULL}, NULL},
     {"redis-token", HAZARD_UNSAFE, {.watchdog = OFF}, {"no watchdog", "没有看门狗"}, NULL},
@@ -26,8 +32,8 @@ static const struct hazard_case expired_lease_cases[] = {
      {.watchdog = OFF, .fence = ON},
      {"fence on", "开启栅栏令牌"},
      NULL},
-    {"redis-token", HAZARD_SAFE, {.watchdog = ON}, {"watchdog", "有看门狗"}, NULL},
-    {"redis-reentrant", HAZARD_SAFE, {.watchdog = ON}, {"watchdog", "有看门狗"}, NULL},
+    WATCHED("redis-token"),
+    WATCHED("redis-reentrant"),
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

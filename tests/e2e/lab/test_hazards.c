@@ -97,6 +97,28 @@ TEST_THAT(fault_that_does_not_take_effect_is_a_mismatch)
     json_decref(json);
 }
 
+/* A lease of 10 ms ends now and then before its request has come to its step. (A watchdog that is
+ * to renew such a lease may be late, too: that row is not looked at.) */
+TEST_THAT(request_that_loses_its_lock_before_its_step_is_sent_again)
+{
+    write_wrapper("--lease-ms 10");
+    const int status = hazards((const char *const[]){"run", "--hazard", "expired-lease", "--guard",
+                                                     "redis-token", "--repeat", "10", "--seckilld",
+                                                     wrapper, "--json", report, NULL});
+    assert_true(status == EXIT_SUCCESS || status == MISMATCH);
+    json_t *json = load_report(), *result;
+    size_t at, found = 0;
+    json_array_foreach(json_object_get(json, "results"), at, result)
+    {
+        if (strcmp(json_string_value(json_object_get(result, "variant")), "no watchdog") != 0)
+            continue;
+        found++;
+        assert_int_equal(json_integer_value(json_object_get(result, "agreeing")), 10);
+    }
+    assert_int_equal(found, 1);
+    json_decref(json);
+}
+
 /* A Redis that goes by the name of the real one and is found before it, with one setting more. */
 static void write_redis(const char *setting)
 {
