@@ -215,16 +215,29 @@ async function stopAll() {
   tell("stopped");
 }
 
+// As the lock server says; null: it does not answer, or there is no lab.
+async function lockOf(tile) {
+  const until = performance.now() + MISSED_MS;
+  while (service.lab) {
+    try {
+      return await ask(`/v1/lab/locks/${tile.resource}`);
+    } catch (error) {
+      if (error.status !== 503 || performance.now() > until) return null;
+    }
+    await new Promise((later) => setTimeout(later, LOOK_MS));
+  }
+  return null;
+}
+
 // Each tile by the ledger.
 async function judgeAll(reports, killed) {
   const stands = (lock) => lock !== null && lock.holders > 0 && lock.left_ms === null;
   await Promise.all(tiles.map(async (tile) => {
     const one = reports.find(({ runs: [{ run_id }] }) => run_id === tile.runId)?.runs[0] ?? null;
-    const lockNow = () => service.lab ? ask(`/v1/lab/locks/${tile.resource}`).catch(() => null) : null;
-    let lock = await lockNow();
+    let lock = await lockOf(tile);
     if (killed || stands(lock)) {
       await sendHeir(tile, killed);
-      lock = await lockNow();
+      lock = await lockOf(tile);
     }
     const audit = (await ask(`/v1/audit?resource=${tile.resource}`).catch(() => null))?.resources[0] ?? null;
     tile.end(judge({ audit, lock, heir: tile.heir, report: one, buyers: tile.buyers, ends: tile.ends, killed }), one, audit);

@@ -80,10 +80,26 @@ TEST_THAT(a_link_that_cannot_be_honoured_says_what_it_does_instead)
     assert_true(browser_is(browser, "document.querySelector('[name=stock]').value === '50'"));
 }
 
+/* In the page: the first question to each lock server about a lock is lost. */
+static const char loses_answers[] =
+    "const real = window.fetch;"
+    "window.asked = {};"
+    "window.fetch = (path, options) => {"
+    "  if (!path.startsWith('/v1/lab/locks/')) return real(path, options);"
+    "  asked[path] = (asked[path] ?? 0) + 1;"
+    "  return asked[path] > 1 ? real(path, options)"
+    "    : Promise.resolve(new Response('{\"type\":\"unavailable\"}', { status: 503 }));"
+    "};";
+
 /* One process: mutex excludes all. */
 TEST_THAT(one_instance_is_told_and_its_mutex_loses_nothing)
 {
-    assert_true(arena_run(ARENA_REDIS, "buyers=60&stock=40"));
+    assert_true(arena_open(ARENA_REDIS, "buyers=60&stock=40"));
+    json_decref(browser_run(browser, loses_answers));
+    page_click("#start");
+    assert_true(arena_await_end());
+    assert_true(browser_is(browser, "[...document.querySelectorAll('.tile')].every(tile =>"
+                                    " asked[`/v1/lab/locks/${tile.dataset.resource}`] >= 2)"));
     assert_true(browser_is(browser, NOTICES("no second instance")));
     assert_int_equal(arena_contradictions(ARENA_REDIS), 0);
     assert_true(browser_is(browser, "!(" TILE_IS("mutex", "bad") ")"));

@@ -1,10 +1,14 @@
 #include "arena_rig.h"
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { REPORTS_MAX = 1 << 20 /* bytes of GET /v1/demo/sales */ };
+enum {
+    REPORTS_MAX = 1 << 20, /* bytes of GET /v1/demo/sales */
+    LOOK_MS = 20
+};
 
 static bool await_or_print(const char *script)
 {
@@ -21,13 +25,18 @@ bool arena_await_end(void)
     return await_or_print(ARENA_OVER);
 }
 
-bool arena_run(int tiles, const char *settings)
+bool arena_open(int tiles, const char *settings)
 {
     char path[300], all_there[100];
     snprintf(path, sizeof path, "/web/arena.html?lang=en&%s", settings);
     snprintf(all_there, sizeof all_there, "document.querySelectorAll('.tile').length === %d",
              tiles);
-    if (!page_go(path) || !await_or_print(all_there))
+    return page_go(path) && await_or_print(all_there);
+}
+
+bool arena_run(int tiles, const char *settings)
+{
+    if (!arena_open(tiles, settings))
         return false;
     page_click("#start");
     return arena_await_end();
@@ -63,12 +72,22 @@ static int64_t figure(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+/* A busy machine may lose a question to a lock server. NULL: it does not answer. */
+static json_t *read_lock(const char *resource)
+{
+    const int64_t until_ms = steady_ms() + PAGE_WAIT_MS;
+    char path[200];
+    json_t *lock;
+    snprintf(path, sizeof path, "/v1/lab/locks/%s", resource);
+    while ((lock = client_get(page.shop.service->port, path)) == NULL && steady_ms() < until_ms)
+        steady_sleep_ms(LOOK_MS);
+    return lock;
+}
+
 /* Does the lock stand, with no lease to end it? */
 static bool stands(const char *resource)
 {
-    char path[200];
-    snprintf(path, sizeof path, "/v1/lab/locks/%s", resource);
-    json_t *lock = client_get(page.shop.service->port, path);
+    json_t *lock = read_lock(resource);
     const bool result =
         figure(lock, "holders") > 0 && json_is_null(json_object_get(lock, "left_ms"));
     json_decref(lock);

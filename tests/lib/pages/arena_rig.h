@@ -20,8 +20,9 @@ enum {
     "/^Over/.test(document.getElementById('summary').textContent) && "                             \
     "!document.getElementById('start').disabled"
 
-/* Loads the arena with these settings ("fault=pause"), waits for so many tiles, starts, and waits
- * for the end. False: not within ARENA_RUN_MS; the page's text is then printed. */
+/* Loads the arena with these settings ("fault=pause") and waits for so many tiles; arena_run() also
+ * starts and waits for the end. False: not within ARENA_RUN_MS; the page's text is then printed. */
+bool arena_open(int tiles, const char *settings);
 bool arena_run(int tiles, const char *settings);
 bool arena_await_end(void);
 /* How many tiles are not as they should be; one more if they are not so many. Prints them. */
