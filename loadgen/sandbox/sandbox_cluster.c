@@ -40,11 +40,8 @@ static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_p
 
 static bool run_command(const struct sandbox_server *node, const char *command)
 {
-    redisReply *reply = sandbox_redis_ask(node, command);
-    bool ok = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-    if (!ok)
-        fprintf(stderr, "sandbox: %s: %s: %s\n", node->name, command,
-                reply != NULL && reply->str != NULL ? reply->str : "no answer");
+    redisReply *reply = sandbox_redis_order(node, command);
+    bool ok = reply != NULL;
     freeReplyObject(reply);
     return ok;
 }
@@ -98,7 +95,7 @@ static int give_slots(struct sandbox_server *const *master)
 static int replicate(struct sandbox_server *const *node)
 {
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
-        redisReply *id = sandbox_redis_ask(node[i], "CLUSTER MYID");
+        redisReply *id = sandbox_redis_order(node[i], "CLUSTER MYID");
         char command[32 + ID_LENGTH] = "";
         if (id != NULL && id->type == REDIS_REPLY_STRING)
             snprintf(command, sizeof command, "CLUSTER REPLICATE %.*s", ID_LENGTH, id->str);

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 enum {
-    SANDBOX_READY_MS = 10000,   /* a server answers within this */
-    SANDBOX_MAKE_MS = 40000,    /* ... or this, if it first makes a database cluster */
+    SANDBOX_READY_MS = 30000,   /* a server answers within this, on a busy machine, too */
+    SANDBOX_MAKE_MS = 120000,   /* ... or this, if it first makes a database cluster */
     SANDBOX_STOP_MS = 5000,     /* at closing: from SIGTERM to SIGKILL */
     SANDBOX_DRAIN_MS = 30000,   /* the same for sandbox_signal(SIGTERM): the service drains first */
     SANDBOX_PORT_TRIES_MAX = 5, /* tries when another program takes the port before the bind */
@@ -104,6 +104,9 @@ bool sandbox_redis_answers(const struct sandbox_server *server);
 /* One command over the server's unix socket, its words separated by single blanks. The caller
  * frees the reply (freeReplyObject()). NULL: no answer within half a second. */
 struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command);
+/* The same for a command that is sent once: NULL with a message on stderr unless the answer is a
+ * status or a text within SANDBOX_READY_MS. */
+struct redisReply *sandbox_redis_order(const struct sandbox_server *server, const char *command);
 /* The connection for it, logged in, with limit_ms for each command. NULL: it failed. */
 struct redisContext *sandbox_redis_connect(const struct sandbox_server *server, int limit_ms);
 /* Logs in. NULL: that failed, or the connection had; it is freed. */

@@ -147,11 +147,27 @@ struct redisContext *sandbox_redis_login(struct redisContext *context)
     return NULL;
 }
 
-struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)
+static redisReply *ask(const struct sandbox_server *server, const char *command, int limit_ms)
 {
-    redisContext *context = sandbox_redis_connect(server, ANSWER_MS);
+    redisContext *context = sandbox_redis_connect(server, limit_ms);
     redisReply *reply = context != NULL ? redisCommand(context, command) : NULL;
     if (context != NULL)
         redisFree(context);
     return reply;
+}
+
+struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)
+{
+    return ask(server, command, ANSWER_MS);
+}
+
+struct redisReply *sandbox_redis_order(const struct sandbox_server *server, const char *command)
+{
+    redisReply *reply = ask(server, command, SANDBOX_READY_MS);
+    if (reply != NULL && (reply->type == REDIS_REPLY_STATUS || reply->type == REDIS_REPLY_STRING))
+        return reply;
+    fprintf(stderr, "sandbox: %s: %s: %s\n", server->name, command,
+            reply != NULL && reply->str != NULL ? reply->str : "no answer");
+    freeReplyObject(reply);
+    return NULL;
 }
