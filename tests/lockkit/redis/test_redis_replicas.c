@@ -8,12 +8,22 @@
 #include "tests.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEY "lock:item:1"
 
-enum { THREADS = 32, ENOUGH_MS = 5000, SHORT_MS = 150 };
+enum {
+    THREADS = 32,
+    ENOUGH_MS = 5000,
+    SHORT_MS = 150,
+    PATIENT_MS = 30000, /* of commands and waits whose time is not the point */
+    IMPATIENT_MS = 1000,
+    LATE_THREADS_MAX = 4 /* that may have slept for another reason when the server went on */
+};
 
 static struct sandbox *sandbox;
 static struct sandbox_server *master, *replica;
@@ -46,7 +56,8 @@ static int empty(void **state)
 
 static lk_client *client_of(const char *guard, int32_t replicas, int64_t replicas_ms)
 {
-    lk_options options = {.replicas = replicas, .replicas_ms = replicas_ms};
+    lk_options options = {
+        .replicas = replicas, .replicas_ms = replicas_ms, .command_timeout_ms = PATIENT_MS};
     return set_client(guard, master->url, &options);
 }
 
@@ -101,15 +112,18 @@ TEST_THAT(locks_granted_at_once_stand_on_the_replica_by_then)
 TEST_THAT(lock_that_was_handed_over_stands_on_the_replica_as_well)
 {
     struct hooked hooked;
-    lk_options options = {.replicas = 1, .replicas_ms = ENOUGH_MS, .env = hook(&hooked)};
+    lk_options options = {.replicas = 1,
+                          .replicas_ms = ENOUGH_MS,
+                          .command_timeout_ms = PATIENT_MS,
+                          .env = hook(&hooked)};
     lk_client *one = client_of("redis-fair", 1, ENOUGH_MS);
     lk_client *two = set_client("redis-fair", master->url, &options);
     lk_hold first;
     struct asker waiter = {
-        .client = two, .key = KEY, .lease_ms = ENOUGH_MS, .wait_ms = 4 * ENOUGH_MS};
+        .client = two, .key = KEY, .lease_ms = PATIENT_MS, .wait_ms = PATIENT_MS};
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK);
     asker_start(&waiter);
-    bool queued = wait_until(refused_twice, &hooked, ENOUGH_MS);
+    bool queued = wait_until(refused_twice, &hooked, PATIENT_MS);
     lk_status released = lk_release(&first), granted = asker_join(&waiter);
     assert_true(queued);
     assert_int_equal(released, LK_OK);
@@ -123,8 +137,7 @@ TEST_THAT(lock_that_was_handed_over_stands_on_the_replica_as_well)
 
 static void nothing_is_left(const char *guard)
 {
-    lk_client *client = client_of(guard, 2, SHORT_MS),
-              *other = set_client(guard, master->url, NULL);
+    lk_client *client = client_of(guard, 2, SHORT_MS), *other = client_of(guard, 0, 0);
     lk_hold hold;
     char message[LK_MESSAGE_MAX];
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
@@ -145,7 +158,7 @@ TEST_THAT(lock_with_too_few_copies_is_undone_and_unavailable)
 TEST_THAT(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do)
 {
     lk_client *client = client_of("redis-token", 2, SHORT_MS);
-    lk_client *holder = set_client("redis-token", master->url, NULL);
+    lk_client *holder = client_of("redis-token", 0, 0);
     lk_hold hold, refused;
     assert_int_equal(set_acquire(holder, KEY, 0, &hold), LK_OK);
     assert_int_equal(set_acquire(client, KEY, 0, &refused), LK_TIMEOUT);
@@ -157,11 +170,13 @@ TEST_THAT(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do)
 /* The wait exceeds the command timeout, but the client keeps the connection. */
 TEST_THAT(waiting_for_replicas_is_no_lost_answer)
 {
-    lk_client *client = client_of("redis-token", 2, SET_TIMEOUT_MS + 300);
+    lk_options options = {
+        .replicas = 2, .replicas_ms = 2 * IMPATIENT_MS, .command_timeout_ms = IMPATIENT_MS};
+    lk_client *client = set_client("redis-token", master->url, &options);
     lk_hold hold;
     int64_t start_ms = test_now_ms();
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
-    assert_true(test_now_ms() - start_ms >= SET_TIMEOUT_MS + 300);
+    assert_true(test_now_ms() - start_ms >= 2 * IMPATIENT_MS);
     lk_close(client);
 }
 
@@ -169,6 +184,7 @@ struct taker {
     pthread_t thread;
     lk_client *client;
     int number;
+    _Atomic pid_t tid; /* 0: it does not run yet */
     lk_status status;
 };
 
@@ -178,27 +194,43 @@ static void *take(void *arg)
     char key[32];
     lk_hold hold;
     snprintf(key, sizeof key, "lock:item:%d", taker->number);
+    atomic_store(&taker->tid, gettid());
     taker->status = set_acquire(taker->client, key, 0, &hold);
     return NULL;
 }
 
-/* Each thread waits for the whole time without success. In sequence this would take 32 times as
- * long. */
+/* For wait_until(): all of them sleep. */
+static bool all_sleep(void *arg)
+{
+    struct taker *taker = arg;
+    for (int i = 0; i < THREADS; i++) {
+        pid_t tid = atomic_load(&taker[i].tid);
+        if (tid == 0 || !process_sleeps(process_of(tid)))
+            return false;
+    }
+    return true;
+}
+
+/* The server is stopped until each thread waits for it: one for the answer of the first batch, the
+ * others in the queue. */
 TEST_THAT(one_wait_serves_all_commands_of_a_batch)
 {
-    struct taker taker[THREADS];
+    static struct taker taker[THREADS];
     lk_client *client = client_of("redis-token", 2, SHORT_MS);
     lk_hold hold;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE); /* connects */
-    int64_t waits = set_calls_of(master, "wait"), start_ms = test_now_ms();
+    int64_t waits = set_calls_of(master, "wait");
+    assert_int_equal(sandbox_signal(master, SIGSTOP), 0);
     for (int i = 0; i < THREADS; i++) {
         taker[i] = (struct taker){.client = client, .number = i};
         assert_int_equal(pthread_create(&taker[i].thread, NULL, take, &taker[i]), 0);
     }
+    bool all_wait = wait_until(all_sleep, taker, PATIENT_MS / 2);
+    sandbox_signal(master, SIGCONT);
     for (int i = 0; i < THREADS; i++)
         pthread_join(taker[i].thread, NULL);
-    assert_true(test_now_ms() - start_ms < THREADS * SHORT_MS / 2);
-    assert_true(set_calls_of(master, "wait") - waits < THREADS / 2);
+    assert_true(all_wait);
+    assert_in_range(set_calls_of(master, "wait") - waits, 1, 2 + LATE_THREADS_MAX);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(taker[i].status, LK_UNAVAILABLE);
     assert_int_equal(redis_do(master, "EXISTS lock:item:1 lock:item:7 lock:item:31"), 0);
@@ -223,7 +255,7 @@ TEST_THAT(server_without_enough_replicas_is_unavailable_and_says_why)
     lk_redis_reply reply;
     char message[LK_MESSAGE_MAX];
     assert_int_equal(redis_do(master, "CONFIG SET min-replicas-to-write 2"), 1);
-    lk_client *client = set_client("redis-token", master->url, NULL);
+    lk_client *client = client_of("redis-token", 0, 0);
     lk_hold hold;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
     assert_true(link_open(&link, master->url));
