@@ -1,21 +1,27 @@
-/* Measures how late the machine runs threads: a thread wakes and works a little, again and again.
- * For tests whose time bound is meaningless while other programs use the CPU. */
+/*
+ * How late the machine runs threads. A program that uses this has a thread that wakes and works a
+ * little, again and again, and notes how late that was. For bounds on time: a bound that the code
+ * keeps on a quiet machine is exceeded on a busy one although the code is right.
+ */
 #ifndef TEST_LATENESS_H
 #define TEST_LATENESS_H
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-struct lateness {
-    pthread_t thread;
-    atomic_bool over;
-    int64_t latest_ms;
-};
+enum { LATENESS_KEPT_S = 256 /* an older moment counts as this old */ };
 
-/* Starts to measure. The struct must not move. */
-void lateness_begin(struct lateness *lateness);
-/* Ends the measurement. Returns the thread's greatest lateness in ms. */
-int64_t lateness_end(struct lateness *lateness);
+/* The thread's greatest lateness in ms since a moment of test_now_ms(). */
+int64_t lateness_since(int64_t since_ms);
+
+/* What the machine may have added to a call in the last lasting_ms: a call is a row of wake-ups,
+ * each as late as the thread's latest. */
+int64_t lateness_of_call(int64_t lasting_ms);
+
+/* True if a call that has just ended took at most bound_ms and lateness_of_call(). False: it says
+ * so. */
+bool took_at_most(int64_t took_ms, int64_t bound_ms);
+/* The same for a call that began at start_ms. */
+bool ended_within(int64_t start_ms, int64_t bound_ms);
 
 #endif

@@ -1,5 +1,6 @@
 /* Faults between client and server, made by a proxy. */
 #include "outage_way.h"
+#include "lateness.h"
 #include "lock_claims.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
@@ -115,7 +116,7 @@ static bool spoil_one(struct way *way, void (*spoil)(struct proxy *proxy, int nt
     int64_t took_ms = test_now_ms() - start_ms;
     bool was_lost = proxy_lost(way->proxy) > before;
     spoil(way->proxy, 0);
-    assert_true(took_ms <= 2 * OUTAGE_CALL_MS + CLAIM_GRACE_MS);
+    assert_true(took_at_most(took_ms, 2 * OUTAGE_CALL_MS + CLAIM_GRACE_MS));
     if (!was_lost &&
         (status == LK_UNAVAILABLE || (status != LK_OK && took_ms >= OUTAGE_COMMAND_MS)))
         return true;
@@ -241,7 +242,7 @@ void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard)
     lk_status freed = lk_release(&hold), status = asker_join(&waiter);
     assert_true(waits); /* joined first: an assertion may leave this function */
     assert_int_equal(freed, LK_OK);
-    assert_true(waiter.took_ms <= OUTAGE_BACK_MS + OUTAGE_CALL_MS + CLAIM_GRACE_MS);
+    assert_true(took_at_most(waiter.took_ms, OUTAGE_BACK_MS + OUTAGE_CALL_MS + CLAIM_GRACE_MS));
     if (status == LK_OK)
         assert_int_equal(lk_release(&waiter.hold), LK_OK);
     else

@@ -4,6 +4,7 @@
  */
 #include "holder.h"
 #include "impostor.h"
+#include "lateness.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -39,7 +40,7 @@ static lk_status try_in_vain(lk_client *client, int64_t wait_ms)
     lk_status status = world_acquire(client, KEY, 0, wait_ms, &hold);
     assert_int_not_equal(status, LK_OK);
     /* wait_ms, one command, one clean-up */
-    assert_true(test_now_ms() - start_ms <= wait_ms + 2 * TIMEOUT_MS + SLACK_MS);
+    assert_true(ended_within(start_ms, wait_ms + 2 * TIMEOUT_MS + SLACK_MS));
     return status;
 }
 
@@ -63,7 +64,7 @@ TEST_THAT(every_guard_is_bounded_while_the_server_stands_still)
         assert_true(is_unknown_or_unsent(try_in_vain(client, 300)));
         int64_t start_ms = test_now_ms();
         assert_true(is_unknown_or_unsent(lk_release(&hold)));
-        assert_true(test_now_ms() - start_ms <= 2 * TIMEOUT_MS + SLACK_MS);
+        assert_true(ended_within(start_ms, 2 * TIMEOUT_MS + SLACK_MS));
         assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
         assert_int_equal(lk_ping(client), LK_OK);
         lk_close(client);
@@ -94,7 +95,7 @@ TEST_THAT(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_bac
         assert_int_equal(try_in_vain(clients[i], LONG_MS), LK_UNAVAILABLE);
         assert_int_equal(lk_release(&holds[i]), LK_UNAVAILABLE);
         assert_int_equal(lk_ping(clients[i]), LK_UNAVAILABLE);
-        assert_true(test_now_ms() - start_ms < SLACK_MS); /* at once, whatever wait_ms is */
+        assert_true(ended_within(start_ms, SLACK_MS)); /* at once, whatever wait_ms is */
     }
     assert_int_equal(sandbox_restart(world_redis), 0);
     for (size_t i = 0; i < COUNT(guards); i++) {
@@ -120,7 +121,8 @@ TEST_THAT(waiters_survive_a_restart_of_the_server)
         assert_int_equal(sandbox_restart(world_redis), 0);
         if (asker_join(&waiter) != LK_OK)
             fail_msg("%s: %s", guards[i], lk_status_text(waiter.status));
-        assert_true(waiter.took_ms < LONG_MS / 2); /* before the old holder's lease ends */
+        assert_true(
+            took_at_most(waiter.took_ms, LONG_MS / 2)); /* before the old holder's lease ends */
         lk_release(&hold);
         lk_release(&waiter.hold);
         lk_close(client);
@@ -240,7 +242,7 @@ TEST_THAT(killed_holder_is_succeeded_within_one_lease)
     }
     for (size_t i = 0; i < COUNT(renewed); i++) {
         assert_int_equal(asker_join(&successors[i]), LK_OK);
-        assert_true(successors[i].took_ms <= LEASE_MS + SLACK_MS);
+        assert_true(took_at_most(successors[i].took_ms, LEASE_MS + SLACK_MS));
         assert_int_equal(lk_release(&successors[i].hold), LK_OK);
         lk_close(clients[i]);
     }

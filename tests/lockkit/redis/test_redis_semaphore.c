@@ -1,5 +1,6 @@
 /* redis-semaphore: a limited number of permits, each with its own lease. */
 #include "lock_hooks.h"
+#include "lateness.h"
 #include "lock_world.h"
 #include "process.h"
 #include "tests.h"
@@ -137,7 +138,7 @@ TEST_THAT(permit_of_a_dead_holder_comes_back_with_its_lease)
     assert_int_equal(take(other, 2, 0, 0, &third), LK_TIMEOUT);
     int64_t start_ms = test_now_ms();
     assert_int_equal(take(other, 2, 0, LONG_MS, &third), LK_OK);
-    assert_true(test_now_ms() - start_ms < SHORT_MS + SOON_MS);
+    assert_true(ended_within(start_ms, SHORT_MS + SOON_MS));
     assert_true(third.attempts <= 5); /* the refusal said when to try again */
     assert_int_equal(lk_confirm(&alive), LK_OK);
     assert_int_equal(lk_confirm(&dead), LK_LOST);
@@ -227,7 +228,7 @@ static void wake_as_many(void (*free_all)(lk_hold *holds))
     free_all(holds);
     for (int i = 0; i < PERMITS; i++)
         assert_int_equal(asker_join(&waiters[i]), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS);
+    assert_true(ended_within(start_ms, SOON_MS));
     for (int i = 0; i < PERMITS; i++) {
         assert_int_equal(lk_release(&waiters[i].hold), LK_OK);
         lk_release(&holds[i]);
