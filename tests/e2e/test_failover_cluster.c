@@ -32,7 +32,7 @@ static void kill_master(void)
 static bool is_replaced(void *unused)
 {
     (void)unused;
-    return set_is_master(set.replica[killed]);
+    return set_is_taken_over(&(struct set_takeover){.set = &set, .master = killed});
 }
 
 int main(void)

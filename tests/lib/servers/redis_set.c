@@ -1,5 +1,6 @@
 #include "redis_set.h"
 #include "redis_cluster.h"
+#include "lateness.h"
 #include "process.h"
 #include "redis.h"
 
@@ -42,10 +43,8 @@ static bool both_succeed(void *arg)
     lk_status status = set_acquire(trial->client, trial->key, 0, &hold);
     int64_t took_ms = test_now_ms() - start_ms;
     /* The bound: a try and its undoing, three command timeouts each. */
-    if (took_ms > 2 * 3 * SET_TIMEOUT_MS + SLACK_MS) {
-        fprintf(stderr, "an attempt took %lld ms\n", (long long)took_ms);
+    if (!took_at_most(took_ms, 2 * 3 * SET_TIMEOUT_MS + SLACK_MS))
         trial->late = true;
-    }
     return (status == LK_OK && lk_release(&hold) == LK_OK) || trial->late;
 }
 
@@ -110,6 +109,36 @@ bool set_is_switched(void *arg)
         if (named_port(set->sentinel[i]) != set->replica->port)
             return false;
     return true;
+}
+
+/* The port of the master that the node names for a slot. An entry of CLUSTER SLOTS is
+ * [first slot, last slot, [address, port, ...], replicas ...]. 0: none. */
+static int port_of_slot(const struct sandbox_server *node, int slot)
+{
+    redisReply *reply = ask(node, "CLUSTER SLOTS");
+    int port = 0;
+    for (size_t i = 0; reply != NULL && i < reply->elements; i++) {
+        redisReply *const *range = reply->element[i]->element;
+        if (reply->element[i]->elements >= 3 && range[0]->integer <= slot &&
+            slot <= range[1]->integer && range[2]->elements >= 2)
+            port = (int)range[2]->element[1]->integer;
+    }
+    freeReplyObject(reply);
+    return port;
+}
+
+bool set_is_taken_over(void *arg)
+{
+    const struct set_takeover *takeover = arg;
+    const struct sandbox_cluster *set = takeover->set;
+    struct sandbox_server *new_master = set->replica[takeover->master];
+    int slot = takeover->master * LK_REDIS_SLOTS / SANDBOX_CLUSTER_MASTERS;
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
+        if (port_of_slot(set->replica[i], slot) != new_master->port ||
+            (i != takeover->master && port_of_slot(set->master[i], slot) != new_master->port))
+            return false;
+    }
+    return set_is_master(new_master);
 }
 
 const char *set_key_on(int master, int n, char ret[32])

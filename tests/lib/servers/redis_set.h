@@ -31,6 +31,14 @@ bool set_is_heard(void *server);
  * the master: then a client can find it. */
 bool set_is_switched(void *set);
 
+/* For wait_until(): arg is a struct set_takeover. True when the replica has its master's place and
+ * all nodes that live name it: then a client can find it, whichever node it asks. */
+struct set_takeover {
+    const struct sandbox_cluster *set;
+    int master; /* the dead one */
+};
+bool set_is_taken_over(void *takeover);
+
 /* Fills ret with the nth key whose slot belongs to this master of a sandbox's cluster. Returns ret.
  */
 const char *set_key_on(int master, int n, char ret[32]);
