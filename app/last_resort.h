@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* After ms the process says so on standard error and ends with the status 1, whatever its threads
- * do. To the store and to others' locks this is a kill: what was answered is durable, locks end
- * with their leases. It uses SIGALRM. */
+/* If the process still runs after ms, it says so on standard error and ends with the status 1. For
+ * the store and the locks this is a kill: answered changes are durable, and locks end with their
+ * leases. It uses SIGALRM. */
 void last_resort_after(int64_t ms);
 
 #endif

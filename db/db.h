@@ -1,7 +1,7 @@
 /*
  * The store: items, accounts, orders, the append-only ledger and the idempotency table.
  *
- * Two kinds of access, on purpose apart:
+ * Two kinds of access, kept apart on purpose:
  *
  *   db_reader  read-only, one per worker thread. What a lock-guarded operation reads and decides on
  *              comes from here, OUTSIDE the write transaction: that gap is what the lock is for.
@@ -24,11 +24,11 @@
  * fence flag, under which it was read; a write of an order, that its item still names the guard
  * under which the item was read (not its fence flag). So nothing that was read under a former guard
  * lands after a change of the guard (db_tx_set_...()), with or without the former guard's lock. If
- * the guard changes and changes back, an unfenced write tests neither more nor less than one whose
- * lock was lost: so who changes a guard holds the former one's lock. A fence and a version keep
- * such a write out, as each change of the guard raises the version. A payment or a cancellation
- * holds the lock of its order, not that of the item: under a lock without a fence it may write over
- * an order that others have written between two changes of the guard.
+ * the guard changes and changes back, these tests do not stop an unfenced write that was read
+ * before both changes. So a caller that changes a guard holds the former guard's lock. A fence and
+ * a version do stop such a write, as each change of the guard raises the version. A payment or a
+ * cancellation holds the lock of its order, not that of the item: under a lock without a fence it
+ * may write over an order that others have written between two changes of the guard.
  * tests/db/test_setting_order.c tries every order of two holders and up to two changes.
  *
  * A fence is compared with those of the same guard only, as each lock server counts by itself. So a

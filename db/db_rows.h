@@ -136,7 +136,7 @@ typedef struct db_ledger_row {
  * The predecessor is the last row of the same resource; of a shop's row, the other leg of its
  * transaction. The hash is the SHA-256 of a text that README.md describes. */
 void db_ledger_seal(db_ledger_row *row, char chain[DB_HASH_LENGTH + 1]);
-/* The hash alone, for those who check it. predecessor: a hash, or '' for the first row. */
+/* The hash alone, to check it. predecessor: a hash, or '' for the first row. */
 void db_ledger_hash(const db_ledger_row *row, const char *predecessor,
                     char ret[DB_HASH_LENGTH + 1]);
 /* The shop's leg of a sealed row of an account, sealed: the counterpart gets what the account

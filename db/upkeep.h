@@ -63,7 +63,7 @@ typedef struct db_refusals {
 /* keep >= 1. Reads keep + DB_REFUSALS_MAX entries of the index at most. DB_NOT_FOUND: the store
  * lacks the index, so nothing was read; db_migrate() makes it. Else returns as the other reads. */
 db_status db_read_refusals(db_reader *reader, int64_t keep, db_refusals *ret);
-/* Deletes the oldest DB_BITE refusals from before this time, or those that there are: *ret_n. */
+/* Deletes the oldest refusals from before this time, at most DB_BITE. *ret_n: how many. */
 db_status db_tx_prune_refusals(db_tx *tx, int64_t before_us, int64_t *ret_n);
 
 #endif

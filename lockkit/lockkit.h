@@ -109,7 +109,7 @@ typedef enum lk_loss {
 #define LK_PENDING_MAP(X)                                                                          \
     X(STARTED, "pending")   /* it will be repeated in the background until the server answers */   \
     X(DONE, "done")         /* the server has answered: nothing of the hold is left */             \
-    X(GIVEN_UP, "given-up") /* not repeated (any more): the lease, if any, ends what is left */
+    X(GIVEN_UP, "given-up") /* not repeated: only the lease, if there is one, ends the lock */
 
 typedef enum lk_pending {
 #define LK_PENDING_ENUM(name, text) LK_PENDING_##name,

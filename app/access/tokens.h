@@ -6,13 +6,12 @@
  * the idempotency keys that come with the token. A name may have several tokens, of one role.
  *
  * Only hashes are kept. One SHA-256 is enough, without salt and without a slow hash: a token is 256
- * random bits (tokens_make()), and nobody can try so many. Passwords that people choose would need
- * more, and are not taken for tokens here: a hash says nothing of what was hashed, so the operator
- * must make tokens by `seckilld token`.
+ * random bits (tokens_make()), too many to try. A password that a person chooses would need more,
+ * and a hash does not show what was hashed. So the operator must make tokens by `seckilld token`.
  *
  * Comparison: the hash of what was sent leads to the entries with the same first 32 bits. Each of
- * these is compared in constant time (memeql_sec() of libnettle). The time of the search tells of
- * hashes only, and a hash does not lead back to its token.
+ * these is compared in constant time (memeql_sec() of libnettle). The time of the search
+ * reveals bits of hashes only, and a hash does not lead back to its token.
  *
  * Threading: tokens_load() and tokens_find() may be called by any threads at any time.
  */

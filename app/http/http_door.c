@@ -38,7 +38,7 @@ enum {
     PROBES_IN = 8,      /* of them, at most */
     LEFT_IN = 8,        /* connections of left per LEFT_US */
     LEFT_MAX = 32,      /* of them at the door */
-    SILENT_FEW = 64,    /* beyond, they give way before those that have sent something */
+    SILENT_FEW = 64,    /* more silent ones give way before connections that have sent bytes */
     SPELL_US = 1000,    /* see MANY */
     LEFT_US = 5000,     /* see LEFT_IN */
     NO_FILE_US = 10000, /* the door stays shut when no descriptor is left */
@@ -264,7 +264,7 @@ static bool let_some_in(struct http *http)
     return n == LET_IN_MAX || (n == PROBES_IN && door->probes.first != NULL);
 }
 
-/* Ends those that have waited too long. Returns when the next is due. */
+/* Ends connections that have waited too long. Returns when the next one is due. */
 static int64_t expire(struct http *http, struct conn_list *list, int64_t now_us, long *may_end)
 {
     const int64_t allowance_us = conn_allowance_us(http, PHASE_DOOR);

@@ -1,8 +1,8 @@
 /*
  * Clients that go away while their request waits. libmicrohttpd does not look at the socket of a
- * suspended connection, so an epoll of our own does. It is told of the client's FIN (EPOLLRDHUP)
- * and of a broken connection, and of data only while the connection is silent at the door. Only a
- * client that waits for the service, listens to events, or has said nothing, is ended here:
+ * suspended connection, so an epoll of our own does. It reports the client's FIN (EPOLLRDHUP) and a
+ * broken connection. It reports data only while the connection is silent at the door. A connection
+ * is ended here only if its client waits for the service, listens to events, or has sent nothing.
  * libmicrohttpd itself sees the end of all others.
  */
 #include "http_internal.h"

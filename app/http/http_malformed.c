@@ -1,12 +1,12 @@
 /*
- * Requests that libmicrohttpd (0.9.75) refuses, but not well: its parser calls nothing of ours
- * then.
+ * Two kinds of malformed requests that libmicrohttpd (0.9.75) answers wrongly. Its parser refuses
+ * them before it calls our handler.
  *
- *   a malformed Content-Length    it writes its answer, goes on, and writes the head once more. Its
- *                                 log tells of it before it writes. So the answer is written by us
- *                                 and the socket is shut down before that.
- *   a request line without space  it closes without an answer. With MHD_USE_TURBO the socket is
- *                                 still open for writing when it tells us that it has closed.
+ *   a malformed Content-Length    It writes an answer, goes on, and writes the head once more. It
+ *                                 calls our logger first. There we write the answer ourselves and
+ *                                 shut the socket down.
+ *   a request line without space  It closes without an answer. With MHD_USE_TURBO the socket is
+ *                                 still open for writing when it calls our close callback.
  */
 #include "http_internal.h"
 
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* The head is read, and our handler is not called yet: so far is only the connection that
+/* The head is read, and our handler is not called yet. That is true only of the connection that
  * libmicrohttpd works on now. */
 static bool is_at_its_head(const struct conn *conn)
 {

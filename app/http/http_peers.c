@@ -4,9 +4,9 @@
  * An address has so many connections at most (--connections-per-address); beyond, a new one is
  * closed at once. An IPv6 client has a whole /64, so that counts as one address.
  *
- * While there are more connections than --connections, those give way that lose least: those that
- * have sent nothing within a second, then kept connections between two requests, the longest idle
- * first, then requests that have not arrived whole within a second. Answers on their way, streams
+ * While there are more connections than --connections, some give way, in this order: connections
+ * that have sent nothing for a second; kept connections between two requests, the longest idle
+ * first; requests that have not arrived whole within a second. Answers on their way, streams
  * and requests that wait for the service stay; each has its own limit.
  */
 #include "hash_map.h"

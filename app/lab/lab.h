@@ -17,22 +17,22 @@
  *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"watchdog":false,"wait_ms":600000,
  *                               "lanes":true} -> 201: the locks of requests with this
  *                               Idempotency-Key or X-Request-Id, or on this resource ("item:1"),
- *                               have this lease, which nobody renews unless "watchdog" says so, and
- *                               they wait so long from the point "waiting" on; 0 or left out: as
- *                               configured. "lanes", only of a resource: its requests are served
- *                               in batches, or one by one. The last 64 are kept
+ *                               have this lease. It is renewed only with "watchdog":true. A request
+ *                               waits at most so long from the point "waiting" on. 0 or left out:
+ *                               as configured. "lanes", only of a resource: its requests are
+ *                               served in batches, or one by one. The last 64 are kept
  *   GET    /v1/lab/locks/item:1 {"guard","key","holders","waiters","token","left_ms","fence",
  *                               "last_fence"}: as the lock server says ("key" is "" where the guard
  *                               is no lock, "left_ms" null where there is no lease), and the newest
  *                               fence that the row of the item or account has seen. 404: no row
- *   DELETE /v1/lab/locks/item:1 makes it free whoever holds it, as a lock server that forgets:
+ *   DELETE /v1/lab/locks/item:1 frees it, held or not, as a lock server that forgets:
  *                               {"was_held":true}. In the trace: lock.freed, without a key
- *   POST   /v1/lab/wire         {"wished":true} -> 201: whoever holds the wire between this service
- *                               and Redis is to cut it, or with false to make it whole. 503
- *                               unavailable: nobody holds it. Who does (`loadgen serve`) says
- *                               {"cut":false} at least every 5 s, and learns the wish, which
- *                               lapses after 90 s
- *   GET    /v1/lab/wire         {"wished","cut"} as the POSTs answer, too: null: nobody holds it
+ *   POST   /v1/lab/wire         {"wished":true} -> 201: asks for a cut of the connection to Redis;
+ *                               false: for its repair. A proxy makes them (`loadgen serve`). It
+ *                               posts {"cut":false} or {"cut":true} at least every 5 s, and reads
+ *                               the wish in the answer. A wish ends after 90 s. 503 unavailable:
+ *                               there is no proxy
+ *   GET    /v1/lab/wire         {"wished","cut"}, as the POSTs answer; null: there is no proxy
  *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
  *                               "value","fence"}]}, t_us on the machine's monotonic clock
  *   DELETE /v1/lab/trace        forgets the events
@@ -41,7 +41,7 @@
  * stock change's and a balance's own points), or the key of the lock ("lock:item:1", at points of
  * the lock and in threads that run no request, such as the watchdog's); "" matches all. Points are
  * those of an operation ("read", see OP_POINT_MAP) and of the lock ("lock.renew", see LK_POINT_*).
- * At "submitted" nobody can be held: the thread that passes it serves these routes.
+ * No request can be held at "submitted": the thread that passes it serves these routes.
  */
 #ifndef LAB_H
 #define LAB_H

@@ -26,8 +26,8 @@ struct lab_passage {
     struct section *section; /* of the operation; NULL at a lock's points */
 };
 
-/* lab_pause.c. pass: counted, held until released, or killed. Whoever is held has no snapshot open:
- * in a file of several processes it would keep all others from committing. */
+/* lab_pause.c. A passage is counted, held until it is released, or ends the process. A held request
+ * has no snapshot open: in a file of several processes that would stop all commits. */
 void lab_pause_pass(const struct lab_passage *passage);
 /* The pause's id, or 0 when there are too many. after: so many that match pass before it acts;
  * count: so many are held. */

@@ -142,9 +142,9 @@ struct op {
     struct section *section;   /* runs it; NULL: none yet */
     const struct seams *seams; /* the service's; NULL: none */
 
-    /* Set by the HTTP side, also while the service has the operation: nobody waits for the answer.
-     * Then it need not begin, and may be done with the status 0. What has begun goes on, except
-     * for an audit. */
+    /* Set by the HTTP side, also while the service has the operation: no client waits for the
+     * answer. An operation that has not begun may be done with the status 0. One that has begun
+     * goes on, unless it is an audit. */
     atomic_bool abandoned;
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* private to the HTTP side */

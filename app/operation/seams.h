@@ -49,8 +49,7 @@ struct seams {
     const struct lk_provider *providers[SEAMS_PROVIDERS_MAX + 1];
     /* In the place of the operation of that kind. */
     const struct operation *operations[OP_PUT_ITEM];
-    /* A lock is released although its commit was not answered, and nobody asks what became of it.
-     */
+    /* A lock is released although its commit was not answered. The outcome is never asked for. */
     bool forgets_unknown;
 };
 

@@ -146,7 +146,7 @@ static bool version_fits(const struct audit *audit)
                                    : audit->any && audit->head.version == newest;
 }
 
-/* No row of this epoch has come since those that were moved. */
+/* This epoch has no row besides the ones that were moved to the archive. */
 static bool rests_on_carried(const struct audit *audit)
 {
     return !audit->first_is_kept && audit->step.rows == 1;

@@ -52,8 +52,8 @@ static db_status make_index(struct session *session, bool *ret_made)
     return status;
 }
 
-/* The advisory lock keeps out an instance that starts. The lock of each table waits for
- * transactions of instances that run, and those that come later find other tables. */
+/* The advisory lock keeps out an instance that starts. The lock of each table waits for the open
+ * transactions of running instances. Their later transactions find other tables. */
 static db_status migrate(struct session *session, db_versions *ret, db_error *error)
 {
     int64_t ours = 0, version = 0, indexed = 0, others = 0;

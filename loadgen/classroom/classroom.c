@@ -86,7 +86,7 @@ static void close_visit(const struct visit *visit)
         shutdown(info->connect_fd, SHUT_RDWR);
 }
 
-/* Answers those who have waited long enough, and ends connections that take too long. */
+/* Answers clients that have waited long enough, and ends connections that take too long. */
 static void look_around(struct classroom *classroom, int64_t now_ms)
 {
     for (struct visit *one = classroom->visits.next; one != &classroom->visits; one = one->next)

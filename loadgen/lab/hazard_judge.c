@@ -31,8 +31,8 @@ static int expect(struct hazard_run *run, int64_t *ret)
     return 0;
 }
 
-/* For items the value is the number of pieces sold: accepted orders less those that were closed, at
- * most the stock. */
+/* For items the value is the number of pieces sold: accepted orders minus closed ones, at most the
+ * stock. */
 static void expect_sold(struct hazard_run *run)
 {
     int64_t accepted = run->outcome.initial - run->outcome.expected_final;

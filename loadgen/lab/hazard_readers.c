@@ -45,7 +45,8 @@ static bool leave(struct readers *readers, struct visit *visit)
     return read;
 }
 
-/* The one inside makes room for the next one, who is inside afterwards. */
+/* The next reader enters, then the present one leaves. If a writer waits, the present one must
+ * leave first. */
 static bool hand_over(struct readers *readers, struct visit *here, struct visit *next)
 {
     lk_status status = enter(readers, next, 0);
@@ -55,7 +56,7 @@ static bool hand_over(struct readers *readers, struct visit *here, struct visit 
     }
     if (status != LK_TIMEOUT)
         return fail(readers, lk_status_text(status));
-    if (!leave(readers, here)) /* somebody waits to write */
+    if (!leave(readers, here)) /* a writer waits */
         return false;
     atomic_store(&readers->waits, true);
     status = enter(readers, next, readers->run->how.patience_ms);

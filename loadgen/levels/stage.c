@@ -220,7 +220,7 @@ static void claim(struct stage *stage, const bool *was_held)
             snprintf(stage->actors[i].token, STAGE_TEXT_MAX, "%s", stage->token);
 }
 
-/* Until nobody moves, and who waits does so for one who is held with the lock. */
+/* Waits until no request moves: each is held at a point, or waits for the lock of a held one. */
 static int settle(struct stage *stage, const bool *was_held)
 {
     const int64_t until_us = steady_us() + (int64_t)SETTLE_MS * 1000;

@@ -66,7 +66,7 @@ static bool has_row(const struct hazard *hazard)
            hazard->crowd == 0;
 }
 
-/* Those who act, each once, in this order; the others have no column of their own. */
+/* The actors of the record, each once, in the order of their first act. Some have no column. */
 static void add_actors(const json_t *record, json_t *clients, json_t *others)
 {
     static const char *const without_column[] = {"locks", "store", "watchdog", "crowd", "readers"};

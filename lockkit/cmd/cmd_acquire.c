@@ -1,7 +1,7 @@
 /*
  * lockkit acquire: runs a command while holding locks, as flock(1) does with files and consul lock
- * with Consul. The watchdog renews for as long as the command runs; when a lock is lost the command
- * is ended (cmd_run.h), because from then on somebody else may hold it.
+ * with Consul. The watchdog renews for as long as the command runs. If a lock is lost, the command
+ * is ended (cmd_run.h), because another client may hold the lock.
  */
 #include "cmd.h"
 #include "cmd_run.h"

@@ -19,9 +19,10 @@ void cmd_run_on_lost(void *arg, const lk_hold *hold, lk_loss cause);
 /* Has it been called? */
 bool cmd_run_lost(void);
 
-/* Runs the command (NULL-terminated) until it ends. Signals are passed on to it; when a lock is
- * lost it gets SIGTERM, SIGKILL after grace_ms, and whatever it has left behind SIGKILL when it has
- * ended. Returns its exit status, 128 + N for signal N, or 126 or 127 with a message. */
+/* Runs the command (NULL-terminated) until it ends. Signals are passed on to it. If a lock is
+ * lost, it gets SIGTERM, and SIGKILL after grace_ms. When it has ended, the rest of its process
+ * group gets SIGKILL. Returns its exit status, 128 + N for signal N, or 126 or 127 with a message.
+ */
 int cmd_run(char **command, int64_t grace_ms);
 
 #endif

@@ -17,8 +17,8 @@
  *                               of life is older than the session's timeout
  *
  * max_hold_ms counts from the grant or the last lk_extend(). A hold that is not renewed (explicit
- * lease, watchdog_off, or a provider without renew) is watched only if it has on_lost. That is told
- * when the lease ends.
+ * lease, watchdog_off, or a provider without renew) is watched only if it has on_lost, which is
+ * called when the lease ends.
  *
  * Source: the watchdog of Redisson (RedissonBaseLock.renewExpiration), which has no maximum.
  */

@@ -9,9 +9,9 @@
  * A node that does not answer in time hangs. For one command timeout, commands with
  * LK_REDIS_SKIP_IF_HUNG (tries and renewals) are refused for it at once; then one caller tries it
  * before the others. The reason: one thread renews all holds, and the holds on the other nodes must
- * not wait behind each hold of the hung one. Releases and clean-ups are sent all the same: they
- * delay only their caller, and the node may only be slow. A single node knows no such pause: there
- * are no holds on other nodes.
+ * not wait behind each hold of the hung one. Releases and clean-ups are sent to it nevertheless:
+ * they delay only their caller, and the node may only be slow. A single node is never refused
+ * commands like this: there are no holds on other nodes.
  *
  * Each address has an entry with one connection. When all entries are taken, an entry without a
  * slot that no call uses is reused: a cluster that is rolled out gets new addresses each time.

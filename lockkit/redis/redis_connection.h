@@ -63,8 +63,8 @@ lk_status lk_redis_connection_greet(lk_redis_connection *connection, const lk_re
 lk_status lk_redis_connection_greeted(lk_redis_connection *connection, lk_redis_reply *reply,
                                       int64_t deadline_us);
 
-/* Before writing. After a moment without traffic: closes a connection on which the server has hung
- * up, or has sent what nobody asked for. So a server that went away costs a reconnect, not an
+/* Before writing. After a moment without traffic: closes a connection that the server has closed,
+ * or on which it has sent bytes unasked. So a server that went away costs a reconnect, not an
  * unknown outcome. */
 void lk_redis_connection_look(lk_redis_connection *connection);
 

@@ -22,8 +22,8 @@
 lk_status lk_redis_guard_inspect(void *self, const char *key, lk_lock_info *ret);
 
 /* SCAN on a connection of its own, so that a long list delays no renewal, and one more command per
- * lock. A lock that is held all the time is told at least once, and twice if Redis resizes its
- * table meanwhile. Needs Redis 6. */
+ * lock. A lock that is held all the time is listed at least once, and perhaps twice if Redis
+ * resizes its table meanwhile. Needs Redis 6. */
 lk_status lk_redis_guard_list(void *self, const char *prefix,
                               int (*each)(void *arg, const lk_lock_info *info), void *arg);
 

@@ -5,8 +5,8 @@
  * nothing is left on it, and is given up when that is not certain: closing it is the release that
  * needs no answer. A waiter's request blocks in the server, bounded by lock_timeout, and keeps its
  * place in the server's queue until the call ends. One thread per client watches the connections of
- * the holds, so that a hold whose connection has ended is told of (LK_LOSS_SESSION) though its
- * thread asks nothing of the server.
+ * the holds. So the end of a hold's connection is reported (LK_LOSS_SESSION) although its thread
+ * sends nothing to the server.
  *
  * What a lock is to the server stands in the guard's statements (pg_advisory.c,
  * pg_advisory_xact.c).
@@ -51,8 +51,8 @@ enum lk_pg_hold_statement {
     "nextval('lockkit.fence') + "                                                                  \
     "coalesce((SELECT fence FROM lockkit.locks WHERE key = $1), 0)"
 
-/* How long LOCK may wait, $2 in ms: what stands in FROM is called first. It is the transaction's
- * own: whoever uses the connection next waits as the connection was told to. */
+/* How long LOCK may wait, $2 in ms. FROM is evaluated first. The setting ends with the transaction:
+ * the next statement on this connection waits as long as the connection's own setting says. */
 #define LK_PG_PATIENCE "FROM set_config('lock_timeout', $2::text, true)"
 
 /* Statements that do not depend on the level of the lock. */

@@ -22,7 +22,7 @@
 
 #include <pthread.h>
 
-/* After so long the server closes a connection that nobody uses: others may need its place. */
+/* After so long the server closes an idle connection: other clients may need its place. */
 #define LK_PG_IDLE_MS 5000
 /* After so long a connection that is not made is given up: the server's end may be gone. */
 #define LK_PG_CONNECT_MS 5000

@@ -152,7 +152,7 @@ lk_status lk_pg_answer(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, vo
             conn->heard = judge(conn, result);
         }
         PQclear(result);
-        /* None was asked for, and libpq would tell of it for ever. */
+        /* No statement of ours copies. libpq would return this result for ever. */
         if (kind == PGRES_COPY_OUT || kind == PGRES_COPY_IN || kind == PGRES_COPY_BOTH)
             return heard(conn, conn->heard);
     }

@@ -128,7 +128,8 @@ static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
     return PQexitPipelineMode(conn->handle) ? conn->prepared : LK_UNKNOWN;
 }
 
-/* Those that were prepared before the one that failed are there already: they go. */
+/* DEALLOCATE: the statements before the failed one are prepared already. They are prepared again.
+ */
 static lk_status make_schema(lk_pg_conn *conn, int64_t until_us)
 {
     char sql[SCHEMA_MAX];

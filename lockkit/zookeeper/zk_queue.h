@@ -7,8 +7,8 @@
  * and nodes that block each other are granted in the order in which they were created, so the fence
  * of each exclusive grant of a key is above that of all before it, whichever session it came from.
  * Of readers that hold a lock together the later grant may have the lower fence. Nothing can raise
- * a zxid: after an ensemble has been set up anew, empty, fences begin again below those that the
- * resource has seen, and it refuses them; the remedy is a fence from the database.
+ * a zxid. If an ensemble is set up anew, empty, its fences begin again below the last one that the
+ * resource has seen, and the resource refuses them. The remedy is a fence from the database.
  */
 #ifndef LOCKKIT_ZK_QUEUE_H
 #define LOCKKIT_ZK_QUEUE_H
