@@ -6,9 +6,9 @@
 #include "sim_redis.h"
 #include "sim_world.h"
 #include "redis.h"
+#include "redis_text.h"
 #include "tests.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,28 +49,7 @@ void sim_redis_wrote(struct sim_redis *redis)
     (void)redis;
 }
 
-/* -- answers as text -------------------------------------------------------------------------- */
-
-static size_t render(const redisReply *reply, char *to, size_t size)
-{
-    size_t n = 0;
-    switch (reply->type) {
-    case REDIS_REPLY_INTEGER:
-        return (size_t)snprintf(to, size, ":%lld ", reply->integer);
-    case REDIS_REPLY_NIL:
-        return (size_t)snprintf(to, size, "nil ");
-    case REDIS_REPLY_ERROR: /* by its code: the rest differs from version to version */
-        return (size_t)snprintf(to, size, "-%.*s ", (int)strcspn(reply->str, " "), reply->str);
-    case REDIS_REPLY_ARRAY:
-        n = (size_t)snprintf(to, size, "*%zu ", reply->elements);
-        for (size_t i = 0; i < reply->elements; i++)
-            n += render(reply->element[i], to + n, size - n);
-        return n;
-    default:
-        return (size_t)snprintf(to, size, "%c%s ", reply->type == REDIS_REPLY_STATUS ? '+' : '$',
-                                reply->str);
-    }
-}
+/* -- both are asked --------------------------------------------------------------------------- */
 
 static redisReply *ask_model(int n, char **words)
 {
@@ -103,7 +82,7 @@ static void compare(int n, char **words)
     size_t length = 0;
     ask_both(n, words, replies);
     for (int i = 0; i < 2; i++) {
-        render(replies[i], text[i], sizeof text[i]);
+        redis_text(replies[i], text[i], sizeof text[i]);
         freeReplyObject(replies[i]);
     }
     for (int i = 0; i < n && length < sizeof asked; i++)

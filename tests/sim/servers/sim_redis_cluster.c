@@ -17,7 +17,7 @@ static struct {
     bool is;
     struct view truth, of[SIM_CLUSTER_NODES];
     bool down[SIM_CLUSTER_NODES], apart[SIM_CLUSTER_NODES];
-    int moving, from_node, to_node, to_shard; /* the slot that moves or has moved last */
+    int moving, from_node, to_node, to_shard; /* the slot, or SIM_NO_SLOT */
 } at;
 
 void sim_cluster_begin(void)
@@ -25,10 +25,11 @@ void sim_cluster_begin(void)
     memset(&at, 0, sizeof at);
     at.is = true;
     at.moving = SIM_NO_SLOT;
-    for (int slot = 0; slot < SIM_SLOTS; slot++) /* as redis-cli shares them out */
-        at.truth.shard_of[slot] = slot <= 5460 ? 0 : slot <= 10922 ? 1 : 2;
-    for (int shard = 0; shard < SIM_CLUSTER_SHARDS; shard++)
+    for (int shard = 0, slot = 0; shard < SIM_CLUSTER_SHARDS; shard++) {
         at.truth.master[shard] = shard;
+        while (slot < (shard + 1) * SIM_SLOTS / SIM_CLUSTER_SHARDS)
+            at.truth.shard_of[slot++] = (uint8_t)shard;
+    }
     for (size_t i = 0; i < SIM_CLUSTER_NODES; i++)
         sim_cluster_learn_all(sim_redis_node(i));
 }
@@ -98,13 +99,24 @@ static void send_to(const struct sim_redis *redis, const char *verb, int slot, i
     sim_resp_error(ret, text);
 }
 
+static void try_again(struct sim_bytes *ret)
+{
+    sim_count(SIM_CLUSTER_TRYAGAIN);
+    sim_resp_error(ret, "TRYAGAIN Multiple keys request during rehashing of slot");
+}
+
 /* The master of its slot runs it, unless the slot is about to leave. */
 static bool leaves(struct sim_redis *redis, int slot, int n, char **keys, struct sim_bytes *ret)
 {
-    if (slot != at.moving || redis->number != at.from_node || count_there(redis, n, keys) == n)
+    const int there = count_there(redis, n, keys);
+    if (slot != at.moving || redis->number != at.from_node || there == n)
         return false;
-    sim_count(SIM_CLUSTER_ASK);
-    send_to(redis, "ASK", slot, at.to_node, ret);
+    if (there > 0) {
+        try_again(ret);
+    } else {
+        sim_count(SIM_CLUSTER_ASK);
+        send_to(redis, "ASK", slot, at.to_node, ret);
+    }
     return true;
 }
 
@@ -133,8 +145,7 @@ bool sim_cluster_redirects(struct sim_redis *redis, bool asking, int n, char **w
     if (slot == at.moving && redis->number == at.to_node && asking) {
         if (n_keys == 1 || count_there(redis, n_keys, keys) == n_keys)
             return false;
-        sim_count(SIM_CLUSTER_TRYAGAIN);
-        sim_resp_error(ret, "TRYAGAIN Multiple keys request during rehashing of slot");
+        try_again(ret);
         return true;
     }
     sim_count(SIM_CLUSTER_MOVED);
@@ -222,6 +233,9 @@ void sim_cluster_learn_all(const struct sim_redis *redis)
     for (size_t i = 0; i < SIM_CLUSTER_NODES; i++)
         at.truth.port[i] = sim_redis_node(i)->host.port;
     at.of[redis->number] = at.truth;
+    if (at.moving != SIM_NO_SLOT && redis->number == at.from_node &&
+        at.truth.shard_of[at.moving] == at.to_shard)
+        at.moving = SIM_NO_SLOT; /* it has moved */
 }
 
 void sim_cluster_set_down(const struct sim_redis *redis, bool down)
