@@ -65,7 +65,8 @@ SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(add
                  sendQueryParams sendQueryPrepared \
                  pipelineSync flush isBusy consumeInput getResult cmdTuples resultErrorField) \
              $(addprefix zoo,keeper_init2 keeper_close _recv_timeout _set_servers_resolution_delay _acreate2 _adelete \
-                 _aget _aget_children _async)
+                 _aget _aget_children _async) \
+             db_run_many $(addprefix db_tx_put_,item account order)
 SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
 $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/lib/tools/tests.c $(wildcard tests/sim/sim_*.c tests/sim/*/sim_*.c)) $(L_APP)

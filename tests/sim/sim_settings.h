@@ -110,6 +110,7 @@
     X(RENEWED, "lease renewed")                                                                    \
     X(LOCK_LOST, "lock lost before the write")                                                     \
     X(STALE_FENCE, "stale fence refused")                                                          \
+    X(FENCED, "fenced write judged where it goes to the store")                                    \
     X(ENDED_IN_COMMIT, "lease ended during a commit")                                              \
     X(RERUN, "decided again, as the row had changed")                                              \
     X(ZK_CUT, "ZooKeeper: connection lost at a request")                                           \

@@ -1,6 +1,7 @@
 #include "sim_watch.h"
 #include "sim_archive.h"
 #include "sim_disk.h"
+#include "sim_fence.h"
 #include "sim_world.h"
 
 #include <sqlite3.h>
@@ -239,6 +240,7 @@ void sim_watch_anew(void)
 {
     watch.store = NULL; /* what it has open is memory of this process only */
     watch.writes = 0;
+    sim_fence_power_cut();
 }
 
 void sim_watch_begin(bool on)

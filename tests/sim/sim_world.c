@@ -1,6 +1,7 @@
 #include "sim_world.h"
 #include "sim_archive.h"
 #include "sim_disk.h"
+#include "sim_fence.h"
 #include "sim_files.h"
 #include "sim_memcached.h"
 #include "sim_sockets.h"
@@ -141,6 +142,7 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     for (int i = 0; i < SIM_INSTANCES_MAX; i++)
         sim_world.instances[i].number = i;
     sim_archive_new();
+    sim_fence_begin();
     sim_files_begin();
     sim_redis_begin();
     sim_sockets_begin();
