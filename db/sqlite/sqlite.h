@@ -233,8 +233,10 @@ struct sqlite_tx {
  * SQLite reads them, by the only process that has the file. Another program's file is not touched.
  */
 db_status reflush_file(struct conn *conn, const char *path, db_error *error);
-/* Does so for the journal only. The caller holds the reserved lock, or has the file alone. */
-db_status reflush_journal(const char *path, db_error *error);
+/* Does so for the journal only. The caller holds the reserved lock. Returns SQLite's code. Only
+ * SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC say that the disk may have lost pages. After any
+ * other (no room, no descriptor, ...) the caller may try again. */
+int reflush_journal(const char *path);
 
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
 db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);

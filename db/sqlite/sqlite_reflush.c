@@ -24,56 +24,65 @@
 
 enum { CHUNK = 64 * 1024, APPLICATION_ID_AT = 68 };
 
-static db_status fail(const char *path, const char *suffix, const char *what, db_error *error)
+/* Writes a file over itself. Returns SQLite's code; *ret_step: what it was at ("cannot be ..."). */
+static int write_over(sqlite3_file *file, char *chunk, const char **ret_step)
 {
-    return db_fail(error, DB_UNAVAILABLE,
-                   "%.120s%s: cannot be %s: look at the disk, then start again", path, suffix,
-                   what);
-}
-
-/* Writes a file over itself. Returns the step that failed ("cannot be ..."), or NULL. */
-static const char *write_over(sqlite3_file *file, char *chunk)
-{
-    sqlite3_int64 size;
-    if (file->pMethods->xFileSize(file, &size) != SQLITE_OK)
-        return "measured";
-    for (sqlite3_int64 at = 0; at < size; at += CHUNK) {
+    sqlite3_int64 size = 0;
+    *ret_step = "measured";
+    int code = file->pMethods->xFileSize(file, &size);
+    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < size; at += CHUNK) {
         const int n = size - at < CHUNK ? (int)(size - at) : CHUNK;
-        if (file->pMethods->xRead(file, chunk, n, at) != SQLITE_OK)
-            return "read";
-        if (file->pMethods->xWrite(file, chunk, n, at) != SQLITE_OK)
-            return "written";
+        *ret_step = "read";
+        code = file->pMethods->xRead(file, chunk, n, at);
+        if (code != SQLITE_OK)
+            break;
+        *ret_step = "written";
+        code = file->pMethods->xWrite(file, chunk, n, at);
     }
-    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK ? NULL : "flushed";
+    if (code != SQLITE_OK)
+        return code;
+    *ret_step = "flushed";
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
-/* The file exists. SQLITE_OPEN_CREATE makes SQLite flush its folder with it. */
-static db_status reflush_one(const char *path, const char *suffix, int type, db_error *error)
+/* The file exists. SQLITE_OPEN_CREATE makes SQLite flush its folder with it. Returns as
+ * write_over(). */
+static int reflush_one(const char *path, const char *suffix, int type, const char **ret_step)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
     char name[PATH_MAX + 16];
     int there = 0;
     sqlite3_snprintf(sizeof name, name, "%s%s", path, suffix);
-    if (vfs->xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK)
-        return fail(path, suffix, "looked for", error);
-    if (!there) /* missing or empty */
-        return DB_OK;
+    *ret_step = "looked for";
+    int code = vfs->xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &there);
+    if (code != SQLITE_OK || !there) /* missing or empty */
+        return code;
     sqlite3_file *file = calloc(1, (size_t)vfs->szOsFile);
     char *chunk = malloc(CHUNK);
-    const char *failed = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | type;
-    db_status status = DB_OK;
-    if (file == NULL || chunk == NULL)
-        status = db_fail(error, DB_FAILED, "out of memory");
-    else if (vfs->xOpen(vfs, name, file, flags, &flags) != SQLITE_OK)
-        failed = "opened";
-    else
-        failed = flags & SQLITE_OPEN_READWRITE ? write_over(file, chunk) : "opened to write";
+    *ret_step = "opened to write";
+    code =
+        file == NULL || chunk == NULL ? SQLITE_NOMEM : vfs->xOpen(vfs, name, file, flags, &flags);
+    if (code == SQLITE_OK)
+        code = flags & SQLITE_OPEN_READWRITE ? write_over(file, chunk, ret_step) : SQLITE_READONLY;
     if (file != NULL && file->pMethods != NULL)
         file->pMethods->xClose(file);
     free(chunk);
     free(file);
-    return failed ? fail(path, suffix, failed, error) : status;
+    return code;
+}
+
+static db_status reflush_or_tell(const char *path, const char *suffix, int type, db_error *error)
+{
+    const char *step;
+    const int code = reflush_one(path, suffix, type, &step);
+    if (code == SQLITE_OK)
+        return DB_OK;
+    if (code == SQLITE_NOMEM)
+        return db_fail(error, DB_FAILED, "out of memory");
+    return db_fail(error, DB_UNAVAILABLE,
+                   "%.120s%s: cannot be %s: look at the disk, then start again", path, suffix,
+                   step);
 }
 
 /* Reads the application id from the file itself, not from its log: another program's log is not
@@ -89,15 +98,17 @@ static bool is_ours(struct conn *conn)
            SCHEMA_APPLICATION_ID;
 }
 
-db_status reflush_journal(const char *path, db_error *error)
+int reflush_journal(const char *path)
 {
-    return reflush_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
+    const char *step;
+    return reflush_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, &step);
 }
 
 db_status reflush_file(struct conn *conn, const char *path, db_error *error)
 {
     if (!is_ours(conn))
         return DB_OK;
-    db_status status = reflush_one(path, "-wal", SQLITE_OPEN_WAL, error);
-    return status == DB_OK ? reflush_journal(path, error) : status;
+    db_status status = reflush_or_tell(path, "-wal", SQLITE_OPEN_WAL, error);
+    return status == DB_OK ? reflush_or_tell(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error)
+                           : status;
 }

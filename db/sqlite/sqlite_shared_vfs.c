@@ -21,6 +21,9 @@
  * and a connection of this process that asks for the exclusive lock to roll back. A reader that
  * believed so would read half of the unfinished commit.
  *
+ * A journal that cannot be written over itself (no room, no descriptor) leaves the mark, and no
+ * read and no write goes on. The next one tries again.
+ *
  * A rollback leaves the mark: the next process flushes once more than needed. The mark need not
  * survive a power cut: the first process after it flushes at its start.
  *
@@ -80,10 +83,10 @@ static int reflush_alone(struct marked_file *file)
     int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_RESERVED);
     if (code != SQLITE_OK)
         return code;
-    const bool flushed = reflush_journal(file->path, NULL) == DB_OK;
+    const int flushed = reflush_journal(file->path);
     code = ON_FILE(&file->base, xUnlock, SQLITE_LOCK_SHARED);
-    if (!flushed)
-        return SQLITE_IOERR_FSYNC;
+    if (flushed != SQLITE_OK)
+        return flushed;
     return code == SQLITE_OK ? put_mark(file, 0) : code;
 }
 

@@ -1,7 +1,12 @@
 /* Who is taken for a writer on a shared file. A reader that finds a journal leaves it alone while
- * somebody writes, and rolls it back otherwise. Taken wrongly, it reads half of a commit. */
+ * somebody writes, and rolls it back otherwise. Taken wrongly, it reads half of a commit. And what
+ * it does when the journal of a killed process cannot be flushed. */
 #include "child.h"
 #include "sqlite.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 enum { CONNECTIONS = 3 };
 
@@ -102,4 +107,95 @@ TEST_THAT(a_writer_is_seen_by_all_until_it_ends)
     others_see(false);
     assert_int_equal(SQLITE_OK, take(1, SQLITE_LOCK_RESERVED));
     assert_true(sees_a_writer(0));
+}
+
+/* -- the journal of a process that was killed within a commit -----------------------------------
+ */
+
+/* Its first byte says that it is not to be rolled back. */
+static void leave_journal_and_mark(void)
+{
+    char name[100];
+    static const char journal[4096];
+    const struct {
+        const char *suffix, *content;
+        size_t size;
+    } files_left[] = {{"-journal", journal, sizeof journal}, {"-lock", "\1", 1}};
+    for (size_t i = 0; i < sizeof files_left / sizeof files_left[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", fixture.file, files_left[i].suffix);
+        const int fd = open(name, O_RDWR | O_CREAT, 0600);
+        assert_int_equal(pwrite(fd, files_left[i].content, files_left[i].size, 0),
+                         files_left[i].size);
+        close(fd);
+    }
+}
+
+static bool is_marked(void)
+{
+    char name[100], mark = 0;
+    snprintf(name, sizeof name, "%s-lock", fixture.file);
+    const int fd = open(name, O_RDONLY);
+    assert_int_equal(pread(fd, &mark, 1, 0), 1);
+    close(fd);
+    return mark != 0;
+}
+
+static struct rlimit set_limit(__rlimit_resource_t resource, rlim_t most)
+{
+    struct rlimit before, limit;
+    assert_int_equal(0, getrlimit(resource, &before));
+    limit = (struct rlimit){.rlim_cur = most, .rlim_max = before.rlim_max};
+    assert_int_equal(0, setrlimit(resource, &limit));
+    return before;
+}
+
+static void expect_a_later_try_flushes(int code)
+{
+    assert_int_not_equal(SQLITE_OK, code);
+    assert_int_not_equal(SQLITE_IOERR_FSYNC, code); /* it would end all writing */
+    assert_true(is_marked());
+    assert_int_equal(SQLITE_OK, take(0, SQLITE_LOCK_SHARED));
+    assert_false(is_marked());
+}
+
+TEST_THAT(a_journal_that_has_no_room_is_flushed_later)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    leave_journal_and_mark();
+    const struct rlimit before = set_limit(RLIMIT_FSIZE, 1024);
+    const int code = take(0, SQLITE_LOCK_SHARED);
+    assert_int_equal(0, setrlimit(RLIMIT_FSIZE, &before));
+    expect_a_later_try_flushes(code);
+}
+
+TEST_THAT(a_journal_that_finds_no_descriptor_is_flushed_later)
+{
+    leave_journal_and_mark();
+    const struct rlimit before = set_limit(RLIMIT_NOFILE, 0);
+    const int code = take(0, SQLITE_LOCK_SHARED);
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+    expect_a_later_try_flushes(code);
+}
+
+static db_status work_mark_task(db_tx *tx, void *arg)
+{
+    (void)arg;
+    return db_tx_put_task(tx, "x", "", 1, 1);
+}
+
+TEST_THAT(a_store_writes_again_once_there_is_room_for_the_journal)
+{
+    db *store;
+    db_error error = {0};
+    const db_options options = {.url = fixture.url, .shared_file = true};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(DB_OK, db_open(&options, &store, NULL));
+    leave_journal_and_mark();
+    const struct rlimit before = set_limit(RLIMIT_FSIZE, 1024);
+    const db_status status = db_run(store, work_mark_task, NULL, &error);
+    assert_int_equal(0, setrlimit(RLIMIT_FSIZE, &before));
+    assert_int_not_equal(DB_OK, status);
+    if (db_run(store, work_mark_task, NULL, &error) != DB_OK)
+        fail_msg("%s", error.message);
+    db_close(store);
 }
