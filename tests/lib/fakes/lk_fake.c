@@ -1,4 +1,5 @@
 #include "lk_fake.h"
+#include "watchdog.h"
 
 #include <assert.h>
 #include <string.h>
@@ -375,4 +376,16 @@ void fake_fixture_open(struct fake_fixture *f, const lk_provider *provider,
 {
     fake_init(&f->fake, 7);
     f->client = fake_open(&f->fake, provider, options);
+}
+
+void fake_run_watchdog(struct fake *fake, lk_client *client, int64_t until_us)
+{
+    for (;;) {
+        int64_t due_us = watchdog_step(client);
+        if (due_us > until_us)
+            break;
+        if (due_us > fake->now_us)
+            fake->now_us = due_us;
+    }
+    fake->now_us = until_us;
 }

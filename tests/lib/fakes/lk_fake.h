@@ -76,6 +76,10 @@ void fake_init(struct fake *fake, uint64_t seed);
 /* Asserts success. options may be NULL; env is set. Virtual time: no watchdog thread. */
 lk_client *fake_open(struct fake *fake, const lk_provider *provider, const lk_options *options);
 
+/* Virtual time: does the work of the client's watchdog up to this time, and moves the clock there.
+ */
+void fake_run_watchdog(struct fake *fake, lk_client *client, int64_t until_us);
+
 int64_t fake_now_us(struct fake *fake);
 void fake_sleep_us(struct fake *fake, int64_t us);
 uint64_t fake_random(struct fake *fake);

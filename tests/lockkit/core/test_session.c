@@ -44,18 +44,10 @@ static lk_status acquire(struct fixture *f, int64_t lease_ms)
     return lk_acquire(f->client, &request, &f->hold);
 }
 
-/* Does the work of the watchdog's thread up to this time after the grant. */
+/* Does the work of the watchdog's thread, up to this time after the grant. */
 static void run_to_ms(struct fixture *f, int64_t ms)
 {
-    int64_t end_us = f->start_us + ms * 1000;
-    for (;;) {
-        int64_t due_us = watchdog_step(f->client);
-        if (due_us > end_us)
-            break;
-        if (due_us > f->fake.now_us)
-            f->fake.now_us = due_us;
-    }
-    f->fake.now_us = end_us;
+    fake_run_watchdog(&f->fake, f->client, f->start_us + ms * 1000);
 }
 
 TEST_THAT(an_ended_session_is_lost_at_once_and_told_once)

@@ -6,6 +6,7 @@
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "tests.h"
+#include "two_clients.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +18,6 @@
 
 enum { LEASE_MS = 30000, LONG_MS = 20000 };
 
-static lk_client *client, *other;
 static lk_hold hold, second; /* released after each test, even a failed one */
 
 static int open_world(void **state)
@@ -29,21 +29,15 @@ static int open_world(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    world->wipe();
     hold = second = (lk_hold){0};
-    client = world_client("memcached", NULL);
-    other = world_client("memcached", NULL);
-    return client == NULL || other == NULL ? -1 : 0;
+    return two_clients_open("memcached");
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     lk_release(&hold);
     lk_release(&second);
-    lk_close(client);
-    lk_close(other);
-    return 0;
+    return two_clients_close(state);
 }
 
 static lk_status try_for(lk_client *who, lk_hold *ret)

@@ -3,6 +3,7 @@
 #include "impostor.h"
 #include "lateness.h"
 #include "lock_world.h"
+#include "own_keys.h"
 #include "login.h"
 #include "process.h"
 #include "tests.h"
@@ -107,47 +108,17 @@ TEST_THAT(what_is_not_memcached_is_told_in_time)
 
 /* -- many threads ------------------------------------------------------------------------------ */
 
-enum { THREADS = 64, ROUNDS = 30, CROWD = 256 };
+enum { CROWD = 256 };
 
 struct worker {
     pthread_t thread;
-    int number;
-    const char *wrong;
     lk_status status;
     int64_t took_ms;
 };
 
-/* Each worker has its own key and must find its own token in it. */
-static void *work(void *arg)
-{
-    struct worker *worker = arg;
-    char key[32];
-    snprintf(key, sizeof key, "lock:item:%d", worker->number);
-    for (int i = 0; i < ROUNDS && worker->wrong == NULL; i++) {
-        lk_hold mine;
-        lk_lock_info info;
-        if (world_acquire(client, key, LEASE_MS, LONG_MS, &mine) != LK_OK)
-            worker->wrong = "not granted";
-        else if (lk_inspect(client, key, &info) != LK_OK || strcmp(info.token, mine.token) != 0)
-            worker->wrong = "another's answer";
-        else if (lk_release(&mine) != LK_OK)
-            worker->wrong = "not released";
-    }
-    return NULL;
-}
-
 TEST_THAT(answers_reach_their_askers_among_64_threads)
 {
-    struct worker workers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.number = i};
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(workers[i].thread, NULL);
-        if (workers[i].wrong != NULL)
-            fail_msg("thread %d: %s", i, workers[i].wrong);
-    }
+    own_keys_test(client, LEASE_MS, LONG_MS);
     assert_int_equal(world->leftovers(), 0);
 }
 

@@ -4,6 +4,7 @@
 #include "lock_world.h"
 #include "process.h"
 #include "tests.h"
+#include "two_clients.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,23 +19,10 @@
 
 enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, READERS = 8 };
 
-static lk_client *client, *other;
-
 static int open_clients(void **state)
 {
     (void)state;
-    world_ask("FLUSHALL");
-    client = world_client(GUARD, NULL);
-    other = world_client(GUARD, NULL);
-    return client != NULL && other != NULL ? 0 : -1;
-}
-
-static int close_clients(void **state)
-{
-    (void)state;
-    lk_close(client);
-    lk_close(other);
-    return 0;
+    return two_clients_open(GUARD);
 }
 
 static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wait_ms,
@@ -51,7 +39,7 @@ static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wa
  */
 
 GROUP_FIXTURE(world_open, world_close);
-TEST_FIXTURE(open_clients, close_clients);
+TEST_FIXTURE(open_clients, two_clients_close);
 
 TEST_THAT(readers_share_and_keep_a_writer_out)
 {

@@ -4,6 +4,7 @@
 #include "lock_world.h"
 #include "process.h"
 #include "tests.h"
+#include "two_clients.h"
 
 #include <pthread.h>
 
@@ -12,23 +13,10 @@
 
 enum { LONG_MS = 20000, SOON_MS = 2000, READERS = 8, STREAM = 10, CONTENDERS = 16, WRITE_EACH = 4 };
 
-static lk_client *client, *other;
-
 static int open_clients(void **state)
 {
     (void)state;
-    world_ask("FLUSHALL");
-    client = world_client(GUARD, NULL);
-    other = world_client(GUARD, NULL);
-    return client != NULL && other != NULL ? 0 : -1;
-}
-
-static int close_clients(void **state)
-{
-    (void)state;
-    lk_close(client);
-    lk_close(other);
-    return 0;
+    return two_clients_open(GUARD);
 }
 
 static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wait_ms,
@@ -51,7 +39,7 @@ static bool crowd_refused(void *arg)
 }
 
 GROUP_FIXTURE(world_open, world_close);
-TEST_FIXTURE(open_clients, close_clients);
+TEST_FIXTURE(open_clients, two_clients_close);
 
 /* All readers belong to one client, and none releases before all hold the lock. */
 TEST_THAT(writers_release_wakes_all_readers)

@@ -2,11 +2,11 @@
  * nodes that hang or lose answers see test_redlock_hang.c. */
 #include "process.h"
 #include "lateness.h"
+#include "own_keys.h"
 #include "redis.h"
 #include "redlock_rig.h"
 #include "tests.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -304,50 +304,10 @@ TEST_THAT(a_majority_is_of_the_nodes_configured)
 
 /* -- many threads ------------------------------------------------------------------------------ */
 
-enum { THREADS = 64, ROUNDS = 30 };
-
-static lk_client *crowded;
-
-struct worker {
-    pthread_t thread;
-    int number;
-    const char *wrong;
-};
-
-/* Each worker has its own key and must find its own token in it. */
-static void *work(void *arg)
-{
-    struct worker *worker = arg;
-    char key[32];
-    snprintf(key, sizeof key, "lock:item:%d", worker->number);
-    for (int i = 0; i < ROUNDS && worker->wrong == NULL; i++) {
-        lk_hold mine;
-        lk_lock_info info;
-        if (world_acquire(crowded, key, REDLOCK_LEASE_MS, REDLOCK_LONG_MS, &mine) != LK_OK)
-            worker->wrong = "not granted";
-        else if (lk_inspect(crowded, key, &info) != LK_OK)
-            worker->wrong = "not looked at";
-        else if (strcmp(info.token, mine.token) != 0)
-            worker->wrong = "another's answer";
-        else if (lk_release(&mine) != LK_OK)
-            worker->wrong = "not released";
-    }
-    return NULL;
-}
-
 TEST_THAT(answers_reach_their_askers_among_64_threads)
 {
-    struct worker workers[THREADS];
-    crowded = world_client("redlock", &world_patient);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.number = i};
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(workers[i].thread, NULL);
-    lk_close(crowded);
-    for (int i = 0; i < THREADS; i++)
-        if (workers[i].wrong != NULL)
-            fail_msg("thread %d: %s", i, workers[i].wrong);
+    lk_client *client = world_client("redlock", &world_patient);
+    own_keys_test(client, REDLOCK_LEASE_MS, REDLOCK_LONG_MS);
+    lk_close(client);
     assert_int_equal(world->leftovers(), 0);
 }
