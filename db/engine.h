@@ -156,8 +156,7 @@ struct db {
     const db_engine *engine;
     atomic_uint failures; /* writes that the database failed */
     atomic_uint proven;   /* failures when db_ping() last wrote with success; equal: it works */
-    atomic_uint room_failures,
-        room_proven; /* the same for failures that a full or broken disk may have caused */
+    atomic_uint room_failures, room_proven; /* the same, if the disk may be full or broken */
 };
 struct db_reader {
     const db_engine *engine;

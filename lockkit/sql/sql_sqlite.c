@@ -314,8 +314,7 @@ static lk_status open_file(const lk_context *context, const char *address, const
     lite->entered_us = now_us(lite);
     lite->deadline_us = lite->entered_us + context->options->command_timeout_ms * 1000;
     int code = set_up(lite, error);
-    if (code == SQLITE_OK ||
-        (code & 0xff) == SQLITE_BUSY) { /* a busy file is reported by the first acquire */
+    if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) { /* the first acquire reports BUSY */
         *ret_self = lite;
         return LK_OK;
     }
