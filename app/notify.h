@@ -1,14 +1,14 @@
 /*
- * What a service manager hears of the service: sd_notify(3), which is one datagram.
- * Without NOTIFY_SOCKET in the environment nothing is sent.
+ * Tells the service manager the state of the service: sd_notify(3), which is one datagram. Without
+ * NOTIFY_SOCKET in the environment nothing is sent.
  */
 #ifndef NOTIFY_H
 #define NOTIFY_H
 
 #include <stdint.h>
 
-/* Sends "READY=1", "STOPPING=1", "WATCHDOG=1" ...; several lines are allowed. 0: sent, or nobody
- * wants to hear. -1 with errno. */
+/* Sends "READY=1", "STOPPING=1", "WATCHDOG=1" ...; several lines are allowed. 0: sent, or there
+ * is no NOTIFY_SOCKET. -1 with errno. */
 int notify(const char *state);
 
 /* The manager restarts the service if it does not hear WATCHDOG=1 within this time; -1: it does not

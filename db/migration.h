@@ -8,7 +8,7 @@
  * ids.
  *
  * The ledger is copied row by row, because each row's hash covers the one before it. What an old
- * row does not say is told from its transaction id and from the answer of its key:
+ * row does not say is found by its transaction id and by the answer of its key:
  *
  *   - kind and order_id: from the text of the request. A movement of money whose answer is gone is
  *     a change, or a transfer if another account has a row with its transaction id.

@@ -254,7 +254,7 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     listener->conn = request->conn;
     strcpy(listener->resource, resource);
     if (events->n_listeners == 0)
-        events_log_take(&events->log); /* skips what is left from the last listener */
+        events_log_take(&events->log); /* skips events from the time of the last listener */
     listener->wrote_us = http_now_us();
     place(listener,
           MHD_lookup_connection_value(request->conn->mhd, MHD_HEADER_KIND, "Last-Event-ID"));

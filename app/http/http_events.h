@@ -11,11 +11,11 @@
  *   event: limits    {"unnoted","lost"}: operations beyond what is traced (the fewer, the more
  *                    listen: events.h), events without room
  *
- * Ten times a second each listener is sent what has come up. The events of the last moments are
- * kept once, as text, for all of them: a listener is a place in that ring, and its only memory is
- * the socket's buffer. One whose place the ring has overtaken is a slow reader: it is cut off,
- * counted, and may come back with Last-Event-ID like anybody else. So is one that takes nothing
- * for as long as an answer may take to be sent.
+ * Ten times a second each listener is sent the new events. The latest events are kept once, as
+ * text, in a ring for all listeners: a listener is a place in that ring, and its only memory is the
+ * socket's buffer. If the ring overtakes a listener's place, the listener reads too slowly: it is
+ * cut off and counted, and may come back with Last-Event-ID. A listener that takes no byte for as
+ * long as an answer may take to be sent is cut off, too.
  */
 #ifndef HTTP_EVENTS_H
 #define HTTP_EVENTS_H

@@ -269,8 +269,8 @@ void events_pass(struct op *const *ops, size_t n, enum op_point point, int64_t a
 /* -- the reader's side ---------------------------------------------------------------------------
  */
 
-/* What is noted is copied to each listener by the thread that answers everybody: the costs are in
- * the sending, hence a ration for all of them together. */
+/* The HTTP thread, which answers all clients, copies each event to each listener. The cost is in
+ * the sending, so there is one ration for all listeners together. */
 void events_listen(int listeners, int64_t now_us)
 {
     pthread_mutex_lock(&events.mutex);

@@ -79,8 +79,8 @@ struct page {
     char missing[DB_ID_MAX + 1]; /* the row that is */
 };
 
-/* The caller's own key, as it was sent; "" for a key of somebody else, which is not a buyer's to
- * know. Operators see keys as they are stored. */
+/* A buyer sees its own key as it was sent, and "" instead of the key of another caller. Operators
+ * see keys as they are stored. */
 static void hide_key(const struct op *op, db_ledger_row *row)
 {
     const size_t length = strlen(op->caller);

@@ -143,7 +143,7 @@ static void *run(void *arg)
 
 /* -- taking ----------------------------------------------------------------------------------- */
 
-/* With the mutex. NULL: none is free, and nobody waits any more. */
+/* With the mutex. NULL: no place is free, and no caller may wait: the service closes. */
 static struct kept *wait_for_place(struct keeper *keeper)
 {
     while (keeper->n_unused == 0 && !keeper->waits_no_more)

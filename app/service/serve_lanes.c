@@ -128,8 +128,8 @@ static bool fits(const struct attempt *attempt)
            guard_is_quick_with_many(guard_of(attempt));
 }
 
-/* Finds the attempts that need no lock, and those that get their lock at once. All locks are of one
- * guard: that of the first attempt that needs one. */
+/* Finds the attempts that need no lock, and the attempts that get their lock at once. All locks are
+ * of one guard: that of the first attempt that needs one. */
 static void acquire_many(struct attempt *attempts, size_t n, struct together *ret)
 {
     struct together asking = {.n = 0};

@@ -76,10 +76,10 @@ void file_lock_close(struct file_lock *lock)
 }
 
 /*
- * SQLite's write lock has no queue: whoever has just released it takes it again before a sleeping
- * waiter looks. So a writer holds the turn while it waits for the write lock. A writer that has
- * just released the lock waits behind it. A stopped process must not stop the others: after
- * SQLITE_TURN_MS a writer goes on without the turn.
+ * SQLite's write lock has no queue: a writer that has just released it takes it again before a
+ * sleeping waiter looks. So a writer holds the turn while it waits for the write lock. A writer
+ * that has just released the lock waits behind it. A stopped process must not stop the others:
+ * after SQLITE_TURN_MS a writer goes on without the turn.
  */
 bool file_lock_take_turn(struct file_lock *lock)
 {

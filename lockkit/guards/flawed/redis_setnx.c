@@ -1,14 +1,15 @@
 /*
- * redis-setnx: the first lock everybody writes.
+ * redis-setnx: the first lock that most programs try.
  *
  * What is wrong: 1. There is no lease. A holder that dies keeps the lock for ever.
  *                2. The DEL compares nothing. It frees the lock of any holder.
- *                3. So a DEL without an answer is not repeated. If it is lost, so is the lock.
+ *                3. So a DEL without an answer is not repeated. If it is lost, the lock stays for
+ *                   ever.
  *
  * Algorithm: SETNX key token; release by DEL key. An attempt without an answer is undone once, by
  *            comparing the value. If that is not confirmed either, its lock stays for ever.
- * Guarantee: one holder at a time, across processes, as long as nobody dies.
- * Weakness:  the three above. The second shows when somebody deletes the key by hand.
+ * Guarantee: one holder at a time, across processes, as long as no holder dies.
+ * Weakness:  the three above. The second shows when an operator deletes the key by hand.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Design pattern: Locking with SETNX")
  */
 #include "providers.h"
