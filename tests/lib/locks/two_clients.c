@@ -6,8 +6,8 @@ lk_client *client, *other;
 int two_clients_open(const char *guard)
 {
     world->wipe();
-    client = world_client(guard, NULL);
-    other = world_client(guard, NULL);
+    client = world_client(guard, &world_patient);
+    other = world_client(guard, &world_patient);
     return client != NULL && other != NULL ? 0 : -1;
 }
 

@@ -24,6 +24,13 @@ lk_client *set_client(const char *guard, const char *url, const lk_options *opti
     return NULL;
 }
 
+lk_client *set_patient_client(const char *guard, const char *url, const lk_options *options)
+{
+    lk_options mine = options != NULL ? *options : (lk_options){0};
+    mine.command_timeout_ms = SET_PATIENT_MS;
+    return set_client(guard, url, &mine);
+}
+
 lk_status set_acquire(lk_client *client, const char *key, int64_t wait_ms, lk_hold *hold)
 {
     return lk_acquire(client, &(lk_request){.key = key, .wait_ms = wait_ms}, hold);

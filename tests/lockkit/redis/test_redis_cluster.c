@@ -46,7 +46,7 @@ TEST_FIXTURE(empty, NULL);
 TEST_THAT(locks_and_their_list_spread_over_all_masters)
 {
     static lk_hold hold[KEYS];
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     for (int i = 0; i < KEYS; i++) {
         char key[32];
         key_of(key, i);
@@ -71,7 +71,7 @@ TEST_THAT(locks_and_their_list_spread_over_all_masters)
 TEST_THAT(locks_asked_for_at_once_stand_on_their_nodes)
 {
     static struct lock_batch batch, second;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
     batch_init(&second, 0, LK_EACH_MAX, LEASE_MS);
     batch_try(&batch, client);
@@ -94,7 +94,7 @@ TEST_THAT(locks_asked_for_at_once_stand_on_their_nodes)
 TEST_THAT(nodes_that_have_forgotten_a_script_are_sent_it_alone)
 {
     static struct lock_batch batch;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
     batch_try(&batch, client);
     batch_release(&batch);
@@ -116,8 +116,8 @@ TEST_THAT(every_redis_guard_excludes_releases_and_wakes)
     for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
         if (strncmp(info->name, "redis-", 6) != 0)
             continue;
-        lk_client *one = set_client(info->name, cluster.url, NULL);
-        lk_client *two = set_client(info->name, cluster.url, NULL);
+        lk_client *one = set_patient_client(info->name, cluster.url, NULL);
+        lk_client *two = set_patient_client(info->name, cluster.url, NULL);
         assert_int_equal(lk_ping(one), LK_OK);
         for (int k = 0; k < 6; k++) {
             char key[32];
@@ -154,8 +154,8 @@ TEST_THAT(fair_lock_that_was_handed_over_has_its_whole_lease)
 {
     struct hooked hooked;
     lk_options options = {.env = hook(&hooked)};
-    lk_client *one = set_client("redis-fair", cluster.url, NULL);
-    lk_client *two = set_client("redis-fair", cluster.url, &options);
+    lk_client *one = set_patient_client("redis-fair", cluster.url, NULL);
+    lk_client *two = set_patient_client("redis-fair", cluster.url, &options);
     for (int k = 0; k < 6; k++) {
         char key[32];
         lk_hold first;
@@ -279,7 +279,7 @@ TEST_THAT(lost_answer_of_a_node_is_unknown_and_not_asked_for_again)
 
 TEST_THAT(scripts_are_given_to_each_node_that_does_not_know_them)
 {
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
             assert_int_equal(redis_do(cluster.master[i], "SCRIPT FLUSH"), 1);

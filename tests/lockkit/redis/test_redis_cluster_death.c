@@ -58,9 +58,9 @@ TEST_THAT(waiter_hears_of_its_lock_though_the_node_it_listens_to_dies)
     static struct hooked hooked; /* static: a failed assertion leaves the waiter running */
     static struct asker waiter;
     char key[32];
-    lk_client *holder = set_client("redis-reentrant", cluster.url, NULL);
+    lk_client *holder = set_patient_client("redis-reentrant", cluster.url, NULL);
     lk_client *client =
-        set_client("redis-reentrant", cluster.url, &(lk_options){.env = hook(&hooked)});
+        set_patient_client("redis-reentrant", cluster.url, &(lk_options){.env = hook(&hooked)});
     lk_hold hold;
     assert_int_equal(set_acquire(holder, set_key_on(1, 0, key), 0, &hold), LK_OK);
     waiter = (struct asker){.client = client, .key = key, .wait_ms = LONG_MS};
@@ -82,9 +82,9 @@ TEST_THAT(failover_grants_a_lock_twice_unless_a_replica_must_have_it)
 {
     char key[32], copied[32];
     const lk_options options = {.replicas = 1, .replicas_ms = 1000};
-    lk_client *careless = set_client("redis-token", cluster.url, NULL);
-    lk_client *careful = set_client("redis-token", cluster.url, &options);
-    lk_client *other = set_client("redis-token", cluster.url, NULL);
+    lk_client *careless = set_patient_client("redis-token", cluster.url, NULL);
+    lk_client *careful = set_patient_client("redis-token", cluster.url, &options);
+    lk_client *other = set_patient_client("redis-token", cluster.url, NULL);
     lk_hold first, second;
     set_key_on(0, 0, key);
     set_key_on(0, 1, copied);

@@ -55,7 +55,7 @@ TEST_FIXTURE(open_cluster, close_cluster);
 TEST_THAT(lock_is_found_again_after_its_slot_has_moved)
 {
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     lk_hold hold, other;
     lk_stats before, after;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
@@ -84,7 +84,7 @@ TEST_THAT(lock_is_found_again_after_its_slot_has_moved)
 TEST_THAT(lock_is_found_by_ask_while_its_slot_moves)
 {
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_client *client = set_patient_client("redis-token", cluster.url, NULL);
     lk_hold hold, other;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
     set_slot(to, slot, "IMPORTING", from);
@@ -111,8 +111,8 @@ TEST_THAT(lock_is_found_by_ask_while_its_slot_moves)
 TEST_THAT(new_lock_in_a_moving_slot_is_unavailable_or_there)
 {
     int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *fenced = set_client("redis-token", cluster.url, NULL);
-    lk_client *plain = set_client("redis-set", cluster.url, NULL);
+    lk_client *fenced = set_patient_client("redis-token", cluster.url, NULL);
+    lk_client *plain = set_patient_client("redis-set", cluster.url, NULL);
     lk_hold hold;
     set_slot(to, slot, "IMPORTING", from);
     set_slot(from, slot, "MIGRATING", to);

@@ -11,7 +11,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { THREADS = 4, ROLLOUTS = LK_REDIS_NODES_MAX + 40, PATIENCE_MS = 20000, TIMEOUT_MS = 1000 };
+enum {
+    THREADS = 4,
+    ROLLOUTS = LK_REDIS_NODES_MAX + 40,
+    PATIENCE_MS = 20000,
+    TIMEOUT_MS = 1000,
+    HELD_MS = 60000 /* the longest there is */
+};
 
 static struct sandbox *sandbox;
 static struct sandbox_server *node;
@@ -131,7 +137,7 @@ static bool answers(void *client)
 TEST_THAT(entry_that_a_call_uses_is_not_reused)
 {
     static struct user user;
-    const lk_options options = {.command_timeout_ms = PATIENCE_MS * 2};
+    const lk_options options = {.command_timeout_ms = HELD_MS};
     struct proxy *first = proxy_open(node->port), *proxy = NULL;
     assert_non_null(first);
     assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(first)), 1);

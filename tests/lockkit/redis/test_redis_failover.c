@@ -92,7 +92,8 @@ static void on_lost(void *arg, const lk_hold *hold, lk_loss cause)
 TEST_THAT(lock_lost_in_a_switch_is_told)
 {
     struct loss loss = {.told = false};
-    lk_client *client = set_client("redis-token", set.url, &(lk_options){.lease_ms = 12000});
+    lk_client *client =
+        set_patient_client("redis-token", set.url, &(lk_options){.lease_ms = 12000});
     lk_request request = {.key = KEY, .on_lost = on_lost, .on_lost_arg = &loss};
     lk_hold hold;
     assert_true(set_cut_off(set.master, set.replica));
@@ -107,8 +108,9 @@ TEST_THAT(lock_lost_in_a_switch_is_told)
 
 TEST_THAT(lock_that_the_replica_has_survives_the_switch)
 {
-    lk_client *client = set_client("redis-reentrant", set.url, &(lk_options){.lease_ms = LONG_MS});
-    lk_client *other = set_client("redis-reentrant", set.url, NULL);
+    lk_client *client =
+        set_patient_client("redis-reentrant", set.url, &(lk_options){.lease_ms = LONG_MS});
+    lk_client *other = set_patient_client("redis-reentrant", set.url, NULL);
     lk_hold hold, refused;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
     assert_true(set_caught_up(set.master, set.replica));
@@ -124,8 +126,8 @@ TEST_THAT(lock_that_the_replica_has_survives_the_switch)
 /* A known weakness, made certain: the replica is cut off before the lock is acquired. */
 TEST_THAT(failover_grants_a_lock_twice)
 {
-    lk_client *one = set_client("redis-token", set.url, &(lk_options){.lease_ms = LONG_MS});
-    lk_client *two = set_client("redis-token", set.url, NULL);
+    lk_client *one = set_patient_client("redis-token", set.url, &(lk_options){.lease_ms = LONG_MS});
+    lk_client *two = set_patient_client("redis-token", set.url, NULL);
     lk_hold first, second;
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK); /* the replica gets the counter */
     assert_int_equal(lk_release(&first), LK_OK);
@@ -146,8 +148,8 @@ TEST_THAT(failover_grants_a_lock_twice)
 TEST_THAT(replicas_option_refuses_the_lock_that_a_failover_would_grant_twice)
 {
     const lk_options options = {.lease_ms = LONG_MS, .replicas = 1, .replicas_ms = 1000};
-    lk_client *one = set_client("redis-token", set.url, &options);
-    lk_client *two = set_client("redis-token", set.url, NULL);
+    lk_client *one = set_patient_client("redis-token", set.url, &options);
+    lk_client *two = set_patient_client("redis-token", set.url, NULL);
     lk_hold first, second;
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK); /* while there is a replica */
     assert_int_equal(lk_release(&first), LK_OK);

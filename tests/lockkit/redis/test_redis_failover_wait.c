@@ -35,6 +35,8 @@ static void waiter_wakes_across_a_switch(const char *guard, int signal)
     lk_client *holder = set_client(guard, set.url, &(lk_options){.lease_ms = LONG_MS});
     lk_client *client = set_client(guard, set.url, &(lk_options){.env = hook(&hooked)});
     lk_hold hold;
+    assert_true(set_recovers(holder, "lock:other", SET_SWITCH_MS, NULL)); /* they connect */
+    assert_true(set_recovers(client, "lock:other", SET_SWITCH_MS, NULL));
     assert_int_equal(set_acquire(holder, KEY, 0, &hold), LK_OK);
     struct asker waiter = {.client = client, .key = KEY, .wait_ms = LONG_MS};
     asker_start(&waiter);

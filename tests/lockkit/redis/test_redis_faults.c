@@ -18,7 +18,7 @@
 
 #define KEY "lock:item:1"
 
-enum { TIMEOUT_MS = 200, LONG_MS = 20000, SLACK_MS = 5000, LEASE_MS = 1500 };
+enum { TIMEOUT_MS = 1000, LONG_MS = 20000, SLACK_MS = 5000, LEASE_MS = 4500 };
 
 static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
                                      "redis-getset", "redis-token",        "redis-reentrant",
@@ -50,6 +50,23 @@ static bool is_unknown_or_unsent(lk_status status)
     return status == LK_UNKNOWN || status == LK_UNAVAILABLE;
 }
 
+/* On a busy machine connecting or a command may take longer than the timeout. The lock of a try
+ * whose answer was lost may stand until its lease ends. */
+static void acquire_soon(lk_client *client, const char *key, lk_hold *ret_hold)
+{
+    int64_t until_ms = test_now_ms() + 2 * LONG_MS;
+    lk_status status;
+    do
+        status = world_acquire(client, key, LONG_MS, 0, ret_hold);
+    while (status != LK_OK && test_now_ms() < until_ms);
+    assert_int_equal(status, LK_OK);
+}
+
+static bool is_pinged(void *client)
+{
+    return lk_ping(client) == LK_OK;
+}
+
 GROUP_FIXTURE(world_open, world_close);
 TEST_FIXTURE(world_empty, NULL);
 
@@ -58,7 +75,7 @@ TEST_THAT(every_guard_is_bounded_while_the_server_stands_still)
     for (size_t i = 0; i < COUNT(guards); i++) {
         lk_hold hold;
         lk_client *client = world_warm(world_client(guards[i], &impatient));
-        assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
+        acquire_soon(client, "lock:warm", &hold);
         assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
         assert_int_equal(try_in_vain(client, 0), LK_UNKNOWN);
         assert_true(is_unknown_or_unsent(try_in_vain(client, 300)));
@@ -66,7 +83,7 @@ TEST_THAT(every_guard_is_bounded_while_the_server_stands_still)
         assert_true(is_unknown_or_unsent(lk_release(&hold)));
         assert_true(ended_within(start_ms, 2 * TIMEOUT_MS + SLACK_MS));
         assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
-        assert_int_equal(lk_ping(client), LK_OK);
+        assert_true(wait_until(is_pinged, client, LONG_MS));
         lk_close(client);
         world_ask("FLUSHALL");
     }
@@ -87,7 +104,7 @@ TEST_THAT(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_bac
         char key[32];
         snprintf(key, sizeof key, "lock:item:%zu", 10 + i);
         clients[i] = world_client(guards[i], &impatient);
-        assert_int_equal(world_acquire(clients[i], key, LONG_MS, 0, &holds[i]), LK_OK);
+        acquire_soon(clients[i], key, &holds[i]);
     }
     assert_true(WIFSIGNALED(sandbox_signal(world_redis, SIGKILL)));
     for (size_t i = 0; i < COUNT(guards); i++) {
@@ -110,7 +127,7 @@ TEST_THAT(waiters_survive_a_restart_of_the_server)
     for (size_t i = 0; i < COUNT(guards); i++) {
         struct hooked hooked;
         lk_hold hold;
-        lk_client *holder = world_client(guards[i], &impatient);
+        lk_client *holder = world_client(guards[i], &world_patient);
         lk_client *client = world_client(
             guards[i], &(lk_options){.command_timeout_ms = TIMEOUT_MS, .env = hook(&hooked)});
         struct asker waiter = {.client = client, .key = KEY, .wait_ms = LONG_MS};
@@ -266,7 +283,7 @@ TEST_THAT(key_deleted_under_its_holder_is_told_within_a_third_of_the_lease)
     for (size_t i = 0; i < COUNT(renewed); i++) {
         assert_true(wait_until(is_set, &losses[i].told, LONG_MS));
         assert_int_equal(losses[i].cause, LK_LOSS_DELETED);
-        assert_true(losses[i].at_ms - start_ms <= THIRD_MS + SLACK_MS);
+        assert_true(took_at_most(losses[i].at_ms - start_ms, THIRD_MS + SLACK_MS));
         assert_int_equal(lk_check(&holds[i], NULL), LK_LOST);
         assert_int_equal(lk_release(&holds[i]), LK_LOST);
         lk_close(clients[i]);
@@ -288,7 +305,7 @@ TEST_THAT(lease_that_cannot_be_renewed_is_told_lost_when_it_ends)
         assert_true(wait_until(is_set, &loss.told, LONG_MS));
         assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
         assert_int_equal(loss.cause, LK_LOSS_EXPIRED);
-        assert_true(loss.at_ms - start_ms <= 2 * LEASE_MS + SLACK_MS);
+        assert_true(took_at_most(loss.at_ms - start_ms, 2 * LEASE_MS + SLACK_MS));
         assert_int_equal(lk_check(&hold, NULL), LK_LOST);
         lk_release(&hold);
         lk_close(client);

@@ -13,7 +13,14 @@
 #define KEY   "lock:item:1"
 #define QUEUE "{lock:item:1}:queue"
 
-enum { LEASE_MS = 30000, SOON_MS = 3000, PAUSE_MS = 1500, WAIT_MS = 200, COMMAND_MS = 250 };
+enum {
+    LEASE_MS = 30000,
+    SOON_MS = 3000,
+    PAUSE_MS = 4500,
+    WAIT_MS = 600,
+    QUICK_MS = 250,
+    COMMAND_MS = 1000
+};
 
 static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fair",
                                      "redis-readwrite", "redis-semaphore"};
@@ -48,7 +55,9 @@ static void assert_settled(const lk_client *client)
     told = (struct told){0};
 }
 
-static const lk_options quick = {.command_timeout_ms = COMMAND_MS, .on_pending = note_pending};
+static const lk_options noting = {.command_timeout_ms = COMMAND_MS, .on_pending = note_pending};
+/* Its waiter ends before the server takes it for dead. */
+static const lk_options quick = {.command_timeout_ms = QUICK_MS, .on_pending = note_pending};
 
 static bool is_served(void *client)
 {
@@ -90,7 +99,7 @@ TEST_THAT(release_that_redis_answers_too_late_is_settled_when_it_answers)
 {
     for (int i = 0; i < GUARDS; i++) {
         lk_hold hold;
-        lk_client *client = warm(world_client(guards[i], &quick));
+        lk_client *client = warm(world_client(guards[i], &noting));
         assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
         assert_int_equal(world_ask("CLIENT PAUSE %d ALL", PAUSE_MS), 1);
         assert_int_equal(lk_release(&hold), LK_UNKNOWN);
@@ -114,7 +123,7 @@ TEST_THAT(bare_release_that_did_not_arrive_is_left)
         lk_hold hold;
         struct proxy *proxy = proxy_open(world_redis->port);
         assert_non_null(proxy);
-        lk_client *client = warm(world_client_at(bare[i].guard, proxy_port(proxy), &quick));
+        lk_client *client = warm(world_client_at(bare[i].guard, proxy_port(proxy), &noting));
         assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
         proxy_lose_request(proxy, KEY, 1);
         lk_status status = lk_release(&hold);

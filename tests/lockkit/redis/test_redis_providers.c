@@ -63,7 +63,7 @@ TEST_THAT(two_holds_of_one_owner_are_told_apart)
     for (size_t i = 0; i < COUNT(names); i++) {
         world_ask("FLUSHALL");
         lk_client *client = world_client(names[i], NULL);
-        lk_request request = {.key = KEY, .owner = "worker", .lease_ms = 100};
+        lk_request request = {.key = KEY, .owner = "worker", .lease_ms = SOON_MS};
         lk_hold expired, current;
         assert_int_equal(lk_acquire(client, &request, &expired), LK_OK);
         request.wait_ms = LONG_MS;

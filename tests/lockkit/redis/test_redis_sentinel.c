@@ -46,7 +46,7 @@ TEST_THAT(every_redis_guard_locks_at_the_master)
     for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
         if (strncmp(info->name, "redis-", 6) != 0)
             continue;
-        lk_client *client = set_client(info->name, set.url, NULL);
+        lk_client *client = set_patient_client(info->name, set.url, NULL);
         lk_hold hold, other;
         assert_int_equal(lk_ping(client), LK_OK);
         assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
@@ -65,7 +65,7 @@ static void expect_message(const char *url, const char *text)
 {
     struct link link;
     char message[LK_MESSAGE_MAX];
-    assert_true(link_open(&link, url));
+    assert_true(link_open_for(&link, url, SET_PATIENT_MS));
     assert_int_equal(lk_redis_ping(link.redis), LK_UNAVAILABLE);
     lk_redis_last_error(link.redis, message, sizeof message);
     if (strstr(message, text) == NULL)
@@ -78,7 +78,7 @@ TEST_THAT(unknown_master_name_is_told)
     char url[SANDBOX_TEXT_MAX];
     url_of(url, sizeof url, set.sentinel[0]->port, "nosuch");
     expect_message(url, "knows no master named \"nosuch\"");
-    lk_client *client = set_client("redis-token", url, NULL);
+    lk_client *client = set_patient_client("redis-token", url, NULL);
     lk_hold hold;
     char message[LK_MESSAGE_MAX];
     lk_last_error(client, message, sizeof message);
@@ -109,7 +109,7 @@ TEST_THAT(lost_answer_of_the_master_is_unknown_and_not_asked_for_again)
     assert_int_equal(
         redis_do(set.sentinel[2], "SENTINEL MONITOR proxied 127.0.0.1 %d 2", proxy_port(proxy)), 1);
     url_of(url, sizeof url, set.sentinel[2]->port, "proxied");
-    assert_true(link_open(&link, url));
+    assert_true(link_open_for(&link, url, SET_PATIENT_MS));
     assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_OK);
     proxy_lose_answer(proxy, "INCR", 1, PROXY_CUT);
     assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_UNKNOWN);
@@ -127,17 +127,20 @@ TEST_THAT(no_redis_among_the_sentinels_is_told)
     expect_message(url, "unknown command");
 }
 
+enum { WITHIN_MS = 3000 };
+static const lk_options within = {.command_timeout_ms = WITHIN_MS};
+
 TEST_THAT(next_sentinel_is_asked_when_one_is_dead_or_hangs)
 {
     for (int hangs = 0; hangs <= 1; hangs++) {
         char url[SANDBOX_TEXT_MAX];
         url_of(url, sizeof url, set.sentinel[1]->port, SANDBOX_MASTER_NAME);
         assert_true(sandbox_signal(set.sentinel[1], hangs ? SIGSTOP : SIGKILL) >= 0);
-        lk_client *client = set_client("redis-token", url, NULL);
+        lk_client *client = set_client("redis-token", url, &within);
         lk_hold hold;
         int64_t start_ms = test_now_ms();
         assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-        assert_true(ended_within(start_ms, 2 * SET_TIMEOUT_MS + 700));
+        assert_true(ended_within(start_ms, 2 * WITHIN_MS + 700));
         assert_int_equal(lk_release(&hold), LK_OK);
         lk_close(client);
         if (hangs)
@@ -151,11 +154,11 @@ TEST_THAT(no_sentinel_at_all_is_unavailable_in_time)
 {
     for (int i = 0; i < SANDBOX_SENTINELS; i++)
         assert_int_equal(sandbox_signal(set.sentinel[i], SIGSTOP), 0);
-    lk_client *client = set_client("redis-token", set.url, NULL);
+    lk_client *client = set_client("redis-token", set.url, &within);
     lk_hold hold;
     int64_t start_ms = test_now_ms();
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
-    assert_true(ended_within(start_ms, 2 * SET_TIMEOUT_MS + 700));
+    assert_true(ended_within(start_ms, 2 * WITHIN_MS + 700));
     for (int i = 0; i < SANDBOX_SENTINELS; i++)
         assert_int_equal(sandbox_signal(set.sentinel[i], SIGCONT), 0);
     assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
@@ -186,7 +189,7 @@ TEST_THAT(readonly_answer_makes_the_client_ask_for_the_master_again)
     struct link link;
     lk_redis_reply reply;
     char message[LK_MESSAGE_MAX];
-    assert_true(link_open(&link, set.url));
+    assert_true(link_open_for(&link, set.url, SET_PATIENT_MS));
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
     assert_int_equal(redis_do(set.master, "REPLICAOF 127.0.0.1 %d", sandbox_free_port()), 1);
     lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v");

@@ -15,9 +15,9 @@
 enum {
     LONG_MS = 20000,
     GRACE_MS = 3000,
-    COMMAND_MS = 400,
+    COMMAND_MS = 1500,
     CONNECTED_WITHIN_MS = 30000,
-    WAIT_MS = 300,
+    WAIT_MS = 1500,    /* a waiter is seen meanwhile, on a busy machine, too */
     PATIENT_MS = 5000, /* long enough to observe the wait */
     WAITERS = 5
 };
@@ -247,7 +247,7 @@ TEST_THAT(waiter_whose_request_was_cancelled_asks_again)
                                    " WHERE locktype = 'advisory' AND NOT granted",
                                    NULL),
                          1);
-        assert_true(wait_until(another_waits, &pid, GRACE_MS));
+        assert_true(wait_until(another_waits, &pid, LONG_MS));
         assert_int_equal(lk_release(&first), LK_OK);
         assert_int_equal(asker_join(&asker), LK_OK);
         assert_int_equal(lk_release(&asker.hold), LK_OK);
@@ -271,7 +271,7 @@ TEST_THAT(waiter_whose_connection_broke_gives_up_cleanly)
                                    " WHERE locktype = 'advisory' AND NOT granted",
                                    NULL),
                          1);
-        assert_true(wait_until(another_waits, &pid, GRACE_MS));
+        assert_true(wait_until(another_waits, &pid, LONG_MS));
         assert_int_equal(asker_join(&asker), LK_TIMEOUT);
         await_waiters(0);
         assert_int_equal(lk_release(&first), LK_OK);
