@@ -240,7 +240,7 @@ async function judgeAll(reports, killed) {
       lock = await lockOf(tile);
     }
     const audit = (await ask(`/v1/audit?resource=${tile.resource}`).catch(() => null))?.resources[0] ?? null;
-    tile.end(judge({ audit, lock, heir: tile.heir, report: one, buyers: tile.buyers, ends: tile.ends, killed }), one, audit);
+    tile.end(judge({ audit, lock, heir: tile.heir, report: one, buyers: tile.buyers, ends: tile.surelyEnds, killed }), one, audit);
   }));
   const count = (state) => tiles.filter((tile) => tile.state === state).length;
   sum("summary", { good: count("good"), bad: count("bad"), stuck: count("stuck"), refused: count("refused"), unknown: count("unknown") });

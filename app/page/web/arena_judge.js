@@ -17,7 +17,7 @@ function turnedAway(report) {
 
 // audit: of the item; lock: as the lock server says, null: it did not; heir: {ok, problem} of an order
 // sent after the sale, null: none was; report: of the load, null: it died; ends: a dead holder's lock
-// ends by itself, by its lease or its session; killed: the load was killed, so it need not sell out.
+// ends by itself, by a lease that it has from the start or by its session; killed: the load was killed, so it need not sell out.
 // Returns the state of a tile, the name of its words and their values.
 export function judge({ audit, lock, heir, report, buyers, ends, killed }) {
   if (!audit) return { state: "unknown", name: "unknown", values: {} };

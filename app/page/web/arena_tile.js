@@ -6,7 +6,7 @@ const STORY_MAX = 6;
 
 export class Tile {
   constructor(list, terms, service, { buyers, stock, fault }) {
-    Object.assign(this, { terms, guard: terms.guard, onServer: service?.kind === "lock" && service.caps.includes("distributed"), ends: ["lease", "session"].some((cap) => service?.caps.includes(cap)), runId: terms.run_id, buyers, stock, fault });
+    Object.assign(this, { terms, guard: terms.guard, onServer: service?.kind === "lock" && service.caps.includes("distributed"), ends: ["lease", "session"].some((cap) => service?.caps.includes(cap)), surelyEnds: ["atomic-lease", "session"].some((cap) => service?.caps.includes(cap)), runId: terms.run_id, buyers, stock, fault });
     this.resource = `item:sale-${terms.run_id}`;
     this.state = terms.run_id ? "queued" : "idle";
     this.item = this.verdict = this.report = this.audit = this.heir = null;

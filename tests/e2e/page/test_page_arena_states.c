@@ -68,6 +68,20 @@ TEST_THAT(each_record_has_its_verdict)
     json_decref(wrong);
 }
 
+/* redis-setnx-expire sets it in a second step: between the two its lock can be left for ever. */
+TEST_THAT(a_lock_surely_ends_if_its_lease_is_there_from_the_start)
+{
+    assert_true(page_go("/web/arena.html?lang=en"));
+    json_t *ends = browser_run(
+        browser, "return Promise.all([import('/web/arena_tile.js'), fetch('/v1/guards')])"
+                 "  .then(([{ Tile }, answer]) => answer.json().then(({ guards }) => guards"
+                 "    .filter(guard => guard.caps.includes('lease') && !new Tile("
+                 "      document.createElement('ul'), { guard: guard.name }, guard, {}).surelyEnds)"
+                 "    .map(({ name }) => name).join()));");
+    assert_string_equal(json_string_value(ends), "redis-setnx-expire");
+    json_decref(ends);
+}
+
 TEST_THAT(a_link_that_cannot_be_honoured_says_what_it_does_instead)
 {
     assert_true(
