@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, WORD_MAX = 128, IN_EARNEST = 2 };
+enum { PATIENCE_MS = 60000, WORD_MAX = 128, IN_EARNEST = 2 };
 
 extern char **environ;
 

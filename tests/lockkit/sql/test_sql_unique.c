@@ -11,7 +11,7 @@
 
 #define KEY "lock:item:1"
 
-enum { SHORT_MS = 200, LONG_MS = 20000, GRACE_MS = 3000 };
+enum { SHORT_MS = 2000, LONG_MS = 20000, GRACE_MS = 3000 };
 
 static lk_client *client;
 
