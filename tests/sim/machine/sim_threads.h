@@ -7,7 +7,7 @@
  * clock jumps to the first one that is due. So equal seeds give equal runs, and sim_hash() is
  * equal.
  *
- * One run per process: fork a child for each (sim_main.c), so that a killed group may leave
+ * One run per process: fork a child for each (sim_rounds.c), so that a killed group may leave
  * anything.
  */
 #ifndef SIM_THREADS_H
