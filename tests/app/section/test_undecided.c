@@ -133,8 +133,9 @@ static void decide_later(const struct variant *variant, struct op *ops, size_t n
     wait_until_given_back();
 }
 
-/* Submits n operations whose commit is not answered. False: they did not share one commit. In a
- * lane another operation waits behind them, which could go on under the same lock. */
+/* Submits n operations whose commit is not answered. False: they did not share one commit, or had
+ * none, as a lock server was late. In a lane another operation waits behind them, which could go on
+ * under the same lock. */
 static bool meet_unknown(const struct variant *variant, struct op *ops, size_t n, struct op *behind)
 {
     const bool gated = variant->serving == IN_LANES && variant->locks == 1 && has_lock(variant);
@@ -167,6 +168,7 @@ static bool try_variant(const struct variant *variant)
     bool met = false;
     for (int tries = 0; !met && tries < TOGETHER_TRIES; tries++) {
         if (tries > 0) { /* starts again */
+            atomic_store(&plan.armed, false);
             atomic_store(&plan.undecided, false);
             wait_until_given_back();
             rig_stop();

@@ -115,6 +115,8 @@ db_status __wrap_db_open(const db_options *options, db **ret, db_error *error)
 static inline void plan_from_now(enum outcome outcome)
 {
     plan.outcome = outcome;
+    atomic_store(&plan.armed, false);
+    atomic_store(&plan.jobs, 0);
     atomic_store(&plan.releases, 0);
     atomic_store(&plan.early, 0);
     atomic_store(&plan.undecided, false);
