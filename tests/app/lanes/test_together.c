@@ -88,7 +88,7 @@ TEST_THAT(an_order_that_waits_for_a_lock_keeps_no_other_waiting)
     together_start_locked();
     assert_int_equal(redis_do(rig.redis, "SET lock:item:%d other PX %d", ITEMS - 1, PATIENCE_MS),
                      1);
-    together_gather();
+    together_gather(N);
     ops_wait(ops, N - 1);
     assert_int_equal(ops_count(ops, N - 1, 201), N - 1);
     assert_int_equal(rig_number(OP_GET_ITEM, "11", "stock"), STOCK);
@@ -129,8 +129,9 @@ TEST_THAT(orders_without_a_guard_race_beside_others_too)
     together_order(&ops[LATE], ITEMS - 1, LATE);
     together_order(&ops[QUICK], ITEMS - 1, QUICK);
     gate_set(FIRST, OP_READ, ops[LATE].request_id);
-    together_gather();
+    together_gather(QUICK);
     gate_wait(FIRST);
+    ops_submit(rig.service, &ops[QUICK], 1);
     ops_wait(&ops[QUICK], 1);
     gate_open(FIRST);
     ops_wait(ops, LATE + 1);

@@ -25,7 +25,7 @@ static void see_one_begin_again(enum op_point point, void (*change)(void))
 {
     together_order(&ops[0], FIRST, WATCHED);
     gate_set(FIRST, point, ops[0].request_id);
-    together_gather();
+    together_gather(N);
     gate_wait(FIRST);
     change();
     ops_wait(holders, FIRST);

@@ -40,7 +40,7 @@ void together_start_locked(void)
     together_start((const char *const[]){""}, 1);
 }
 
-void together_gather(void)
+void together_gather(int n)
 {
     static int number = ORDERS;
     for (int i = 0; i < FIRST; i++) {
@@ -49,14 +49,14 @@ void together_gather(void)
         ops_submit(rig.service, &holders[i], 1);
         gate_wait(i);
     }
-    ops_submit(rig.service, ops, N);
+    ops_submit(rig.service, ops, (size_t)n);
     for (int i = 0; i < FIRST; i++)
         gate_open(i);
 }
 
 void together_run(void)
 {
-    together_gather();
+    together_gather(N);
     ops_wait(holders, FIRST);
     ops_wait(ops, N);
     points_clear();

@@ -24,10 +24,10 @@ void together_start_locked(void); /* all with the default guard */
 /* Fills op with an order of one piece. */
 struct op *together_order(struct op *op, int item, int number);
 
-/* Orders of the first items occupy the threads that serve many lanes. The orders in ops, of other
- * items, queue behind them and are then served in one turn. */
-void together_gather(void);
-/* The same, and waits until all are answered. */
+/* Orders of the first items occupy the threads that serve many lanes. The first n orders in ops, of
+ * other items, queue behind them and are then served in one turn. */
+void together_gather(int n);
+/* The same for N, and waits until all are answered. */
 void together_run(void);
 
 int64_t together_sold(void); /* pieces of all items */
