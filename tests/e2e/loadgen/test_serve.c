@@ -1,6 +1,7 @@
 /* `loadgen serve`: which guards can be used, what is missing, and that nothing is left at its end.
  */
 #include "sandbox_process.h"
+#include "server_log.h"
 #include "shop.h"
 #include "steady.h"
 #include "tests.h"
@@ -14,25 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 60000, LOOK_MS = 20, PATH_LONGEST = 600, LOG_MAX = 16384 };
+enum { WAIT_MS = 60000, LOOK_MS = 20, PATH_LONGEST = 600 };
 
 static struct sandbox *sandbox;
 static char folder[PATH_LONGEST]; /* its TMPDIR */
 
-static const char *log_of(const struct sandbox_server *server)
-{
-    static char text[LOG_MAX];
-    FILE *log = fopen(server->log, "re");
-    const size_t n = log != NULL ? fread(text, 1, sizeof text - 1, log) : 0;
-    if (log != NULL)
-        fclose(log);
-    text[n] = '\0';
-    return text;
-}
-
 static bool has_printed_addresses(struct sandbox_server *server)
 {
-    return strstr(log_of(server), "Ctrl-C stops everything") != NULL;
+    return strstr(server_log(server), "Ctrl-C stops everything") != NULL;
 }
 
 /* path: its PATH; NULL: ours. Returns once it has printed its addresses. */
@@ -71,7 +61,7 @@ static void end_by_ctrl_c(struct sandbox_server *serve)
     while (sandbox_alive(serve) && steady_ms() < until_ms)
         steady_sleep_ms(LOOK_MS);
     assert_false(sandbox_alive(serve));
-    assert_non_null(strstr(log_of(serve), "stopping"));
+    assert_non_null(strstr(server_log(serve), "stopping"));
     assert_int_equal(entries(folder), 0);
 }
 
@@ -105,7 +95,7 @@ TEST_THAT(every_kind_of_server_is_started_and_ends_at_ctrl_c)
 {
     static const char *const without[] = {"pg-", NULL};
     struct sandbox_server *serve = start(NULL);
-    const char *text = log_of(serve);
+    const char *text = server_log(serve);
     assert_non_null(strstr(text, "21 of 23 guards can be used"));
     assert_non_null(strstr(text, "\n  memcached "));
     assert_non_null(strstr(text, "\n  ZooKeeper "));
@@ -123,7 +113,7 @@ TEST_THAT(a_server_that_is_not_installed_is_told_in_one_line)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(symlink("/usr/bin/redis-server", link), 0);
     struct sandbox_server *serve = start(path);
-    const char *text = log_of(serve);
+    const char *text = server_log(serve);
     const char *line = strstr(text, "loadgen: memcached is not installed");
     assert_non_null(line);
     assert_non_null(strstr(line, "apt-get install memcached\n"));

@@ -1,8 +1,8 @@
 /* `loadgen serve --follow`: a class goes along beside the live page. A presenter and a phone, each
  * a window, use the addresses that are printed and the QR code on the presenter's page. */
 #include "museum_rig.h"
-#include "program.h"
 #include "sandbox_process.h"
+#include "server_log.h"
 #include "shop.h"
 #include "steady.h"
 #include "tests.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { URL_MAX = 400, LOG_MAX = 16384, LOOK_MS = 20 };
+enum { URL_MAX = 400, LOOK_MS = 20 };
 enum window { PRESENTER, PHONE, WINDOWS };
 
 static char windows[WINDOWS][BROWSER_WINDOW_MAX];
@@ -23,22 +23,11 @@ static char class_url[URL_MAX], presenter_url[URL_MAX]; /* as printed */
 
 /* -- what a user does -------------------------------------------------------------------------- */
 
-static const char *log_of(const struct sandbox_server *server)
-{
-    static char text[LOG_MAX];
-    FILE *log = fopen(server->log, "re");
-    const size_t n = log != NULL ? fread(text, 1, sizeof text - 1, log) : 0;
-    if (log != NULL)
-        fclose(log);
-    text[n] = '\0';
-    return text;
-}
-
 /* The addresses of the class are the last that is printed. */
 static bool has_printed_addresses(struct sandbox_server *server)
 {
     char end[2];
-    const char *text = strstr(log_of(server), "The class follows at ");
+    const char *text = strstr(server_log(server), "The class follows at ");
     return text != NULL && sscanf(text, "The class follows at %399s%*[^:]:%*[^:]: %399s%1[\n]",
                                   class_url, presenter_url, end) == 3;
 }
@@ -136,26 +125,6 @@ static void await_text(enum window window, const char *text)
         fail_msg("the page does not say '%s'", text);
 }
 
-/* The address that a phone's camera reads from the presenter's screen. */
-static void read_code(char ret_url[URL_MAX])
-{
-    char picture[MUSEUM_PATH_MAX], output[MUSEUM_PATH_MAX];
-    int status = -1;
-    assert_true(browser_await(
-        in(PRESENTER), "document.querySelector('#class img').naturalWidth > 0", MUSEUM_WAIT_MS));
-    snprintf(picture, sizeof picture, "%s/screen.png", sandbox_dir(museum.sandbox));
-    snprintf(output, sizeof output, "%s/code.txt", sandbox_dir(museum.sandbox));
-    browser_picture(in(PRESENTER), picture);
-    assert_true(program_ends(
-        program_start((const char *const[]){"/usr/bin/zbarimg", "-q", "--nodbus", picture, NULL},
-                      output, NULL),
-        MUSEUM_WAIT_MS, &status));
-    FILE *read = fopen(output, "re");
-    assert_non_null(read);
-    assert_int_equal(fscanf(read, "QR-Code:%399s", ret_url), 1);
-    fclose(read);
-}
-
 /* The status that a page of this window gets from a path of its own address. */
 static int64_t status_of(enum window window, const char *path, const char *options)
 {
@@ -177,7 +146,9 @@ TEST_THAT(a_phone_goes_to_the_address_of_the_code_and_shows_the_presenter_s_step
     char code[URL_MAX];
     browser_size(in(PRESENTER), 1280, 720);
     go(PRESENTER, presenter_url);
-    read_code(code);
+    assert_true(browser_await(
+        in(PRESENTER), "document.querySelector('#class img').naturalWidth > 0", MUSEUM_WAIT_MS));
+    assert_true(museum_read_code(code, sizeof code));
     assert_string_equal(code, class_url);
     browser_size(in(PHONE), 390, 844);
     go(PHONE, code);

@@ -127,3 +127,26 @@ bool museum_go(const char *page)
                          "Museum.player !== undefined || Museum.levels !== undefined)",
                          MUSEUM_WAIT_MS);
 }
+
+bool museum_read_code(char *ret_text, size_t size)
+{
+    static const char kind[] = "QR-Code:";
+    char picture[MUSEUM_PATH_MAX], output[MUSEUM_PATH_MAX], line[MUSEUM_TEXT_MAX] = "";
+    int status = -1;
+    snprintf(picture, sizeof picture, "%s/screen.png", sandbox_dir(museum.sandbox));
+    snprintf(output, sizeof output, "%s/code.txt", sandbox_dir(museum.sandbox));
+    browser_picture(&museum.browser, picture);
+    const char *const argv[] = {"/usr/bin/zbarimg", "-q", "--nodbus", picture, NULL};
+    if (!program_ends(program_start(argv, output, NULL), MUSEUM_WAIT_MS, &status))
+        return false;
+    FILE *read = fopen(output, "re");
+    if (read == NULL)
+        return false;
+    const bool one = fgets(line, sizeof line, read) != NULL && fgetc(read) == EOF;
+    fclose(read);
+    line[strcspn(line, "\n")] = '\0';
+    if (!one || strncmp(line, kind, strlen(kind)) != 0)
+        return false;
+    snprintf(ret_text, size, "%s", line + strlen(kind));
+    return true;
+}

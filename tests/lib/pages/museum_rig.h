@@ -29,4 +29,8 @@ int museum_site(const json_t *lab, const char *folder);
 /* Loads a page ("zh/index.html#late/3"), by its address as a file, and waits for its player. */
 bool museum_go(const char *page);
 
+/* The one QR code on the screen of the current window, as a program reads it that knows nothing of
+ * how it was made. False: it does not read exactly one. */
+bool museum_read_code(char *ret_text, size_t size);
+
 #endif
