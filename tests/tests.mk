@@ -73,7 +73,7 @@ $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/lib/tools/tests.c $(
 	$(LINK) -lcmocka -llua5.1
 SIM_REDIS_T := $(filter %/test_redis_model %/test_redis_cluster_model,$(TESTS)) # beside a real Redis, without the rest
 $(B)/tests/sim/test_redis_cluster_model: $(call obj,tests/sim/servers/sim_redis_cluster.c)
-$(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/servers/sim_,$(addsuffix .c,bytes redis_commands \
+$(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,tests/sim/redis_beside.c $(addprefix tests/sim/servers/sim_,$(addsuffix .c,bytes redis_commands \
                     redis_data redis_lua redis_sets resp))) $(call lib,test sandbox lockkit)
 	$(LINK) -lcmocka -llua5.1
 SIM_MEMCACHED_T := $(filter %/test_memcached_model,$(TESTS)) # likewise

@@ -4,7 +4,7 @@
  */
 #include "cluster_rig.h"
 #include "redis.h"
-#include "redis_text.h"
+#include "redis_beside.h"
 #include "sim_redis_cluster.h"
 #include "sim_threads.h"
 #include "sim_world.h"
@@ -12,7 +12,7 @@
 #include "process.h"
 
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 enum { COMMANDS = 300, TEXT_MAX = 1024, AGREE_MS = 60000, MOVES = 3, TRIES = 10 };
 
@@ -23,35 +23,9 @@ static uint64_t chance;
 
 /* -- in the place of the simulated world ------------------------------------------------------- */
 
-void sim_count(enum sim_event event)
-{
-    (void)event;
-}
-
 int64_t sim_now_us(void)
 {
     return 0;
-}
-
-int64_t sim_redis_now_us(const struct sim_redis *redis)
-{
-    struct timespec now;
-    (void)redis;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
-int sim_redis_publish(struct sim_redis *redis, const char *channel, const char *message)
-{
-    (void)redis;
-    (void)channel;
-    (void)message;
-    return 0;
-}
-
-void sim_redis_wrote(struct sim_redis *redis)
-{
-    (void)redis;
 }
 
 struct sim_redis *sim_redis_node(size_t i)

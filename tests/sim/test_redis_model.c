@@ -4,15 +4,13 @@
  */
 #include "sandbox.h"
 #include "sim_redis.h"
-#include "sim_world.h"
 #include "redis.h"
-#include "redis_text.h"
+#include "redis_beside.h"
 #include "tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { COMMANDS = 20000, TEXT_MAX = 1024, NEAR_MS = 30000 };
 
@@ -20,34 +18,6 @@ static struct sandbox *sandbox;
 static redisContext *real;
 static struct sim_redis model;
 static uint64_t chance;
-
-/* -- in the place of the simulated world ------------------------------------------------------- */
-
-void sim_count(enum sim_event event)
-{
-    (void)event;
-}
-
-int64_t sim_redis_now_us(const struct sim_redis *redis)
-{
-    struct timespec now;
-    (void)redis;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
-int sim_redis_publish(struct sim_redis *redis, const char *channel, const char *message)
-{
-    (void)redis;
-    (void)channel;
-    (void)message;
-    return 0;
-}
-
-void sim_redis_wrote(struct sim_redis *redis)
-{
-    (void)redis;
-}
 
 /* -- both are asked --------------------------------------------------------------------------- */
 
