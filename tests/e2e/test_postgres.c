@@ -1,5 +1,6 @@
 /* Two instances of the service on one PostgreSQL: they sell exactly under every kind of safe guard
  * and lose updates without one; a dead database is told at once, and both go on when it is back. */
+#include "lateness.h"
 #include "process.h"
 #include "shop.h"
 #include "tests.h"
@@ -270,10 +271,11 @@ TEST_THAT(killed_database_is_told_at_once_and_comes_back)
         assert_int_equal(post_order(guards[i]), 503);
         reply_problem(&reply, problem, sizeof problem);
         assert_string_equal(problem, "unavailable");
-        assert_true(reply.took_ms < AT_ONCE_MS && reply.retry_after_s >= 1);
+        assert_true(took_at_most(reply.took_ms, AT_ONCE_MS));
+        assert_true(reply.retry_after_s >= 1);
     }
     assert_true(readiness_is(&not_ready));
-    assert_true(reply.took_ms < AT_ONCE_MS);
+    assert_true(took_at_most(reply.took_ms, AT_ONCE_MS));
 
     /* Those that have not noticed keep the new one from starting. */
     assert_true(wait_until(comes_up, NULL, BACK_WITHIN_MS));
