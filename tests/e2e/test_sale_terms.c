@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { SEEN_WITHIN_MS = 60000, LEASE_MS = 2000, ORDERS = 4 };
+enum { SEEN_WITHIN_MS = 60000, LEASE_MS = 3000, ORDERS = 4 };
 
 static struct shop shop;
 static int port;
@@ -17,8 +17,8 @@ static struct reply reply;
 static int open_shop(void **state)
 {
     (void)state;
-    if (shop_open(&shop, (const char *const[]){"--lab", "--lanes=off", "--lease-ms=60000", NULL}) !=
-        0)
+    if (shop_open(&shop, (const char *const[]){"--lab", "--lanes=off", "--lease-ms=60000",
+                                               "--wait-ms=60000", NULL}) != 0)
         return -1;
     port = shop.service->port;
     return 0;
