@@ -26,8 +26,7 @@ VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.
 # -- packages: this is the only list; what is missing is installed, through sudo if not root --------
 PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev nettle-dev uthash-dev libjs-d3 libqrencode-dev redis-server redis-tools
-PKGS_serve := memcached libzookeeper-java libslf4j-java liblog4j1.2-java openjdk-17-jre-headless
-PKGS_lab   := $(PKGS_serve) postgresql-15
+PKGS_lab   := memcached libzookeeper-java libslf4j-java liblog4j1.2-java openjdk-17-jre-headless postgresql-15
 PKGS_test  := $(PKGS_lab) libcmocka-dev openjdk-17-jdk-headless elfutils chromium chromium-driver fonts-wqy-microhei \
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
               python3-jsonschema liblua5.1-0-dev hledger beancount zbar-tools
@@ -128,7 +127,7 @@ $(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/* app/page/
 demo: all ## one sale under seven guards, with a verdict
 	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
 serve: all $(if $(FOLLOW),site) ## the live page, until Ctrl-C; LISTEN=HOST:PORT; FOLLOW=1 or HOST:PORT: for a class
-	-$(Q).ci/install-packages $(PKGS_serve) # without a server go its guards alone
+	-$(Q).ci/install-packages $(PKGS_lab) # without a server go its guards alone
 	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN)) \
 	    $(if $(FOLLOW),--site=$(B)/site --follow$(addprefix =,$(filter-out 1,$(FOLLOW))))
 lab: all deps-lab ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1

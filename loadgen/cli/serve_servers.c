@@ -1,6 +1,7 @@
 #include "serve_servers.h"
 #include "steady.h"
 
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,14 @@ enum { FILES_MAX = 2, GUARD_PREFIXES_MAX = 2, PATH_LONGEST = 4096 };
 static bool start_redis(struct serve_family *family);
 static bool start_memcached(struct serve_family *family);
 static bool start_zookeeper(struct serve_family *family);
+static bool start_postgres(struct serve_family *family);
 
 /* What is needed to run servers of a kind, and the guards that need them. */
 static const struct description {
     const char *name, *option;
     bool (*start)(struct serve_family *family); /* fills servers and address */
-    const char *program;                        /* must be in PATH */
-    const char *files[FILES_MAX];               /* each must be there */
+    const char *program;                        /* in PATH; NULL: none */
+    const char *files[FILES_MAX];               /* each pattern must match a file */
     const char *packages;                       /* of Debian */
     const char *guards[GUARD_PREFIXES_MAX];     /* prefixes of their names */
 } descriptions[SERVE_KINDS] = {
@@ -43,6 +45,12 @@ static const struct description {
                          .packages = "libzookeeper-java libslf4j-java liblog4j1.2-java "
                                      "openjdk-17-jre-headless",
                          .guards = {"zk-"}},
+    [SERVE_POSTGRES] = {.name = "PostgreSQL",
+                        .option = "--lock-db",
+                        .start = start_postgres,
+                        .files = {"/usr/lib/postgresql/*/bin/initdb"},
+                        .packages = "postgresql-15",
+                        .guards = {"pg-"}},
 };
 
 /* -- starting ---------------------------------------------------------------------------------- */
@@ -81,6 +89,12 @@ static bool start_zookeeper(struct serve_family *family)
            has_started(family, set.server[0], set.url);
 }
 
+static bool start_postgres(struct serve_family *family)
+{
+    struct sandbox_server *server = sandbox_postgres(family->sandbox, NULL);
+    return server != NULL && has_started(family, server, server->url);
+}
+
 static bool is_in_path(const char *program)
 {
     char paths[PATH_LONGEST], file[PATH_LONGEST], *rest = NULL;
@@ -94,11 +108,20 @@ static bool is_in_path(const char *program)
     return false;
 }
 
+static bool is_there(const char *pattern)
+{
+    glob_t found;
+    const bool result = glob(pattern, 0, NULL, &found) == 0;
+    if (result)
+        globfree(&found);
+    return result;
+}
+
 static bool is_installed(const struct description *kind)
 {
-    bool result = is_in_path(kind->program);
+    bool result = kind->program == NULL || is_in_path(kind->program);
     for (size_t i = 0; i < FILES_MAX && kind->files[i] != NULL; i++)
-        result = result && access(kind->files[i], R_OK) == 0;
+        result = result && is_there(kind->files[i]);
     return result;
 }
 

@@ -1,8 +1,7 @@
 /* The lock servers of `loadgen serve`: one of each kind that is installed. All kinds start at
  * the same time, each in a thread and a sandbox of its own, because one thread uses a sandbox at a
- * time. PostgreSQL is not among them: while all guards sell on a busy machine, connecting to it
- * takes longer than the service waits for a lock server. So there are no pg-* guards, and sql-*
- * guards work in the store.
+ * time. PostgreSQL is for locks alone (pg-*, sql-unique, sql-unique-forever): without it, those of
+ * sql-* are in the store.
  * Threading: one thread uses a set of servers at a time. */
 #ifndef SERVE_SERVERS_H
 #define SERVE_SERVERS_H
@@ -13,7 +12,7 @@
 #include <pthread.h>
 
 enum { SERVE_REDIS_NODES = 3 }; /* redis-* guards use the first, redlock all */
-enum serve_kind { SERVE_REDIS, SERVE_MEMCACHED, SERVE_ZOOKEEPER, SERVE_KINDS };
+enum serve_kind { SERVE_REDIS, SERVE_MEMCACHED, SERVE_ZOOKEEPER, SERVE_POSTGRES, SERVE_KINDS };
 enum { SERVE_ADDRESS_MAX = SERVE_REDIS_NODES * SANDBOX_TEXT_MAX };
 
 /* The servers of one kind. */
