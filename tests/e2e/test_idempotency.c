@@ -265,7 +265,7 @@ TEST_THAT(a_lock_timeout_is_no_decision)
 {
     static const char path[] = "/v1/items/late/orders", body[] = "{\"user_id\":\"u1\"}";
     struct shop hasty;
-    assert_int_equal(shop_open(&hasty, (const char *const[]){"--wait-ms", "100", NULL}), 0);
+    assert_int_equal(shop_open(&hasty, (const char *const[]){"--wait-ms", "3000", NULL}), 0);
     assert_true(shop_put(&hasty, "/v1/items/late", "{\"stock\":10,\"guard\":\"redis-token\"}"));
     assert_int_equal(redis_do(hasty.redis, "SET lock:item:late somebody NX PX 60000"), 1);
     assert_int_equal(shop_post(&hasty, path, "late", body, &reply), 503);
