@@ -57,6 +57,14 @@ int client_send_text(struct client *client, const char *text, size_t length)
     return 0;
 }
 
+/* The service closes connections that are idle for long. */
+static bool is_closed_by_peer(const struct client *client)
+{
+    char byte;
+    ssize_t n = recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body)
 {
@@ -65,6 +73,8 @@ int client_send(struct client *client, const char *method, const char *path, con
     FILE *out = open_memstream(&request, &length);
     if (out == NULL)
         return -1;
+    if (client->fd >= 0 && is_closed_by_peer(client))
+        client_close(client);
     fprintf(out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path);
     if (key != NULL)
         fprintf(out, "Idempotency-Key: %s\r\n", key);

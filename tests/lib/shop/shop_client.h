@@ -34,7 +34,8 @@ int client_call(struct client *client, const char *method, const char *path, con
  * was created. 200: it was reset. */
 int client_put(struct client *client, const char *path, const char *body, int64_t wait_ms,
                struct reply *ret);
-/* The two halves of client_call(). client_send() returns 0, or -1 if it could not send all. */
+/* The two halves of client_call(). client_send() returns 0, or -1 if it could not send all. It
+ * connects anew if the service has closed the connection since the last answer. */
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body);
 /* Sends these bytes unchanged; connects if necessary. */
