@@ -12,8 +12,8 @@ enum {
     ANSWER_MS = 500, /* a starting server may accept a question and never answer it */
     ANSWER_MAX = 16 * 1024,
     FOLDER_MAX = 512,
-    READY_MS = 30000, /* a JVM on a busy machine */
-    AGREE_MS = 30000,
+    READY_MS = 120000, /* a JVM on a busy machine; one that ends is noticed at once */
+    AGREE_MS = 120000,
     LOOK_MS = 10
 };
 
