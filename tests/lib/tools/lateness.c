@@ -100,6 +100,15 @@ bool took_at_most(int64_t took_ms, int64_t bound_ms)
     return false;
 }
 
+bool comes_within(bool (*is_so)(void *arg), void *arg, int64_t bound_ms)
+{
+    int64_t start_ms = test_now_ms();
+    while (!wait_until(is_so, arg, bound_ms))
+        if (!ended_within(start_ms, bound_ms))
+            return false;
+    return true;
+}
+
 bool ended_within(int64_t start_ms, int64_t bound_ms)
 {
     return took_at_most(test_now_ms() - start_ms, bound_ms);

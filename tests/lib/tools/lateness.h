@@ -23,5 +23,7 @@ int64_t lateness_of_call(int64_t lasting_ms);
 bool took_at_most(int64_t took_ms, int64_t bound_ms);
 /* The same for a call that began at start_ms. */
 bool ended_within(int64_t start_ms, int64_t bound_ms);
+/* wait_until() of process.h, for what comes by itself within bound_ms and lateness_of_call(). */
+bool comes_within(bool (*is_so)(void *arg), void *arg, int64_t bound_ms);
 
 #endif

@@ -50,7 +50,7 @@ lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *
     return NULL;
 }
 
-const lk_options world_patient = {.command_timeout_ms = 10000};
+const lk_options world_patient = {.command_timeout_ms = WORLD_COMMAND_MS};
 
 lk_client *world_client(const char *guard, const lk_options *options)
 {

@@ -14,7 +14,10 @@
 
 #include <stdarg.h>
 
-enum { WORLD_ENDPOINTS_MAX = 1024 };
+enum {
+    WORLD_ENDPOINTS_MAX = 1024,
+    WORLD_COMMAND_MS = 10000 /* a command timeout that no server exceeds, even on a busy machine */
+};
 
 /* All calls are made by the test's main thread, after start(). Keys are lockkit's keys. */
 struct lock_family {
@@ -54,7 +57,7 @@ int world_close(void **state);
 /* Set-up of a test: empties the servers, fence counters too. */
 int world_empty(void **state);
 
-/* Options with long timeouts: the server answers in time even on a busy machine. */
+/* Options with WORLD_COMMAND_MS. */
 extern const lk_options world_patient;
 
 /* A client of the guard, on the world's servers or through a proxy's port. NULL with a message. */
