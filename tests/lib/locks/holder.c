@@ -61,6 +61,17 @@ static void say_loss(void *arg, const lk_hold *hold, lk_loss cause)
     say(lk_loss_text(cause));
 }
 
+/* Asks again: on a busy machine redlock's nodes may take longer than a brief lease leaves them. */
+static lk_status acquire(lk_client *client, const lk_request *request, lk_hold *hold)
+{
+    int64_t until_us = lk_env_system()->now_us(NULL) + PATIENCE_MS * INT64_C(1000);
+    lk_status status;
+    do
+        status = lk_acquire(client, request, hold);
+    while (status == LK_UNAVAILABLE && lk_env_system()->now_us(NULL) < until_us);
+    return status;
+}
+
 int holder_main(int argc, char **argv)
 {
     if (argc != ARGS)
@@ -79,7 +90,7 @@ int holder_main(int argc, char **argv)
     lk_hold hold;
     lk_status status = lk_open(argv[ARG_GUARD], argv[ARG_ENDPOINTS], &options, &client, NULL);
     if (status == LK_OK)
-        status = lk_acquire(client, &request, &hold);
+        status = acquire(client, &request, &hold);
     if (status != LK_OK) {
         say(lk_status_text(status));
         return 1;

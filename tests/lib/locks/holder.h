@@ -28,7 +28,7 @@ struct holder_plan {
 int holder_main(int argc, char **argv);
 
 bool holder_start(struct holder *holder, const struct holder_plan *plan);
-/* Waits for its next word. False if it is another word, or there is none within 10 s. Words:
+/* Waits for its next word. False if it is another word, or there is none within a minute. Words:
  *
  * - "waiting": refused for the second time, so it really waits
  *

@@ -40,7 +40,7 @@ static bool distributed(const lk_provider_info *guard)
     plan.lease_ms = plan.default_lease_ms = 0;
     assert_true(holder_start(&holder, &plan));
     assert_true(holder_says(&holder, "held"));
-    lk_client *client = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &world_patient);
     lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &hold);
     if (status == LK_OK)
         lk_release(&hold);
@@ -61,9 +61,8 @@ static bool distributed(const lk_provider_info *guard)
  */
 static void end_lock(const lk_provider_info *guard, struct hooked *ahead)
 {
-    if (has(guard, LK_CAP_LEASE) && world->left_ms(CLAIM_KEY) >= 0)
-        assert_true(
-            world_frees(CLAIM_KEY, world->crash_bound_ms(guard, CLAIM_LEASE_MS) + CLAIM_GRACE_MS));
+    if (has(guard, LK_CAP_LEASE) && (world->left_ms(CLAIM_KEY) >= 0 || !world->exists(CLAIM_KEY)))
+        assert_true(world_frees(CLAIM_KEY, CLAIM_LONG_MS));
     else if (has(guard, LK_CAP_LEASE) && !has(guard, LK_CAP_SERVER_CLOCK))
         ahead->ahead_us = AHEAD_US;
     else
@@ -75,10 +74,13 @@ static bool owner(const lk_provider_info *guard)
 {
     lk_hold a, b, c;
     struct hooked hooked;
-    lk_client *client = world_client(guard->name, NULL);
-    lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
-    int64_t lease_ms = has(guard, LK_CAP_SERVER_CLOCK) ? CLAIM_LEASE_MS : 0;
-    assert_int_equal(world_acquire(client, CLAIM_KEY, lease_ms, CLAIM_GRACE_MS, &a), LK_OK);
+    lk_client *client = world_client(guard->name, &world_patient);
+    lk_client *ahead = world_client(
+        guard->name, &(lk_options){.command_timeout_ms = WORLD_COMMAND_MS, .env = hook(&hooked)});
+    if (has(guard, LK_CAP_SERVER_CLOCK))
+        lock_acquire_briefly(client, &a);
+    else
+        assert_int_equal(world_acquire(client, CLAIM_KEY, 0, CLAIM_LONG_MS, &a), LK_OK);
     end_lock(guard, &hooked);
     assert_int_equal(world_acquire(ahead, CLAIM_KEY, 0, CLAIM_LONG_MS, &b), LK_OK);
     lk_release(&a);
@@ -94,13 +96,13 @@ static bool owner(const lk_provider_info *guard)
 static bool renew(const lk_provider_info *guard)
 {
     lk_hold hold;
-    lk_client *client = world_client(guard->name, NULL);
-    assert_int_equal(world_acquire(client, CLAIM_KEY, CLAIM_LONG_MS, 0, &hold), LK_OK);
-    lk_status status = lk_extend(&hold, 2 * CLAIM_LONG_MS);
+    lk_client *client = world_client(guard->name, &world_patient);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, CLAIM_HELD_MS, 0, &hold), LK_OK);
+    lk_status status = lk_extend(&hold, 2 * CLAIM_HELD_MS);
     if (status == LK_OK) {
-        assert_true(world->left_ms(CLAIM_KEY) > CLAIM_LONG_MS);
+        assert_true(world->left_ms(CLAIM_KEY) > CLAIM_HELD_MS);
         assert_true(world->remove(CLAIM_KEY));
-        assert_int_equal(lk_extend(&hold, CLAIM_LONG_MS), LK_LOST);
+        assert_int_equal(lk_extend(&hold, CLAIM_HELD_MS), LK_LOST);
     }
     lk_release(&hold);
     lk_close(client);
@@ -115,7 +117,7 @@ static bool fence(const lk_provider_info *guard)
 static bool reentrant(const lk_provider_info *guard)
 {
     lk_hold outer, inner;
-    lk_client *client = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &world_patient);
     lk_request request = {.key = CLAIM_KEY, .owner = "worker-1"};
     assert_int_equal(lk_acquire(client, &request, &outer), LK_OK);
     lk_status status = lk_acquire(client, &request, &inner);
@@ -136,8 +138,8 @@ static bool fair(const lk_provider_info *guard)
 {
     lk_hold first, late;
     struct hooked hooked;
-    lk_client *client = world_client(guard->name, NULL);
-    lk_options options = {.env = hook(&hooked)};
+    lk_client *client = world_client(guard->name, &world_patient);
+    lk_options options = {.command_timeout_ms = WORLD_COMMAND_MS, .env = hook(&hooked)};
     struct asker waiter = {
         .key = CLAIM_KEY, .wait_ms = CLAIM_LONG_MS, .client = world_client(guard->name, &options)};
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
@@ -167,8 +169,11 @@ static bool wakes(const lk_provider_info *guard)
 {
     lk_hold first;
     struct hooked hooked;
-    lk_options options = {.env = hook(&hooked), .retry_min_ms = 1, .retry_max_ms = 2};
-    lk_client *client = world_client(guard->name, NULL);
+    lk_options options = {.command_timeout_ms = WORLD_COMMAND_MS,
+                          .env = hook(&hooked),
+                          .retry_min_ms = 1,
+                          .retry_max_ms = 2};
+    lk_client *client = world_client(guard->name, &world_patient);
     struct asker waiter = {
         .key = CLAIM_KEY, .wait_ms = CLAIM_LONG_MS, .client = world_client(guard->name, &options)};
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
@@ -191,8 +196,9 @@ static bool server_clock(const lk_provider_info *guard)
 {
     lk_hold hold, second;
     struct hooked hooked;
-    lk_client *client = world_client(guard->name, NULL);
-    lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
+    lk_client *client = world_client(guard->name, &world_patient);
+    lk_client *ahead = world_client(
+        guard->name, &(lk_options){.command_timeout_ms = WORLD_COMMAND_MS, .env = hook(&hooked)});
     hooked.ahead_us = AHEAD_US;
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
     lk_status status = world_acquire(ahead, CLAIM_KEY, 0, 0, &second);
@@ -213,7 +219,8 @@ static lk_status ask_mode(lk_client *client, lk_mode mode, lk_hold *hold)
 static bool shared(const lk_provider_info *guard)
 {
     lk_hold a, b, other;
-    lk_client *client = world_client(guard->name, NULL), *second = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &world_patient),
+              *second = world_client(guard->name, &world_patient);
     lk_status status = ask_mode(client, LK_SHARED, &a);
     if (status == LK_OK) {
         assert_int_equal(ask_mode(second, LK_SHARED, &b), LK_OK);
@@ -237,7 +244,8 @@ static bool shared(const lk_provider_info *guard)
 static bool permits(const lk_provider_info *guard)
 {
     lk_hold a, b, other;
-    lk_client *client = world_client(guard->name, NULL), *second = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &world_patient),
+              *second = world_client(guard->name, &world_patient);
     lk_request request = {.key = CLAIM_KEY, .permits = 2};
     lk_status status = lk_acquire(client, &request, &a);
     if (status == LK_OK) {

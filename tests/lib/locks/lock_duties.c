@@ -19,13 +19,13 @@ enum {
         1500, /* a watchdog asks within a third of it, and in time on a busy machine, too */
     PAIRS_FAST = 500,
     PAIRS_SLOW = 100,
-    RECONNECT_MS = 10000
+    RECONNECT_MS = 30000
 };
 
 static bool waits_bounded(const lk_provider_info *guard)
 {
     lk_hold hold, second;
-    lk_client *client = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &world_patient);
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
     static const int64_t waits_ms[] = {0, 1, 50, 300};
     for (size_t i = 0; i < sizeof waits_ms / sizeof waits_ms[0]; i++) {
@@ -58,7 +58,7 @@ static bool no_orphan(const lk_provider_info *guard)
         return false;
     struct proxy *proxy = proxy_open(world->port());
     assert_non_null(proxy);
-    lk_client *client = world_client_at(guard->name, proxy_port(proxy), NULL);
+    lk_client *client = world_client_at(guard->name, proxy_port(proxy), &world_patient);
     lk_hold hold;
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -74,7 +74,7 @@ static bool no_orphan(const lk_provider_info *guard)
         bool was_lost = proxy_lost(proxy) > lost;
         if (status != LK_OK && !is_true_of_loss(guard, status, was_lost))
             fail_msg("answer %d lost: %s", nth, lk_status_text(status));
-        if (!world_frees(CLAIM_KEY, CLAIM_GRACE_MS))
+        if (!world_frees(CLAIM_KEY, CLAIM_LONG_MS))
             fail_msg("the lock stands after answer %d was lost", nth);
         if (was_lost) {
             lost++, nth++;
@@ -98,8 +98,8 @@ static bool no_theft(const lk_provider_info *guard)
         return false;
     struct proxy *proxy = proxy_open(world->port());
     assert_non_null(proxy);
-    lk_client *holder = world_client(guard->name, NULL);
-    lk_client *client = world_client_at(guard->name, proxy_port(proxy), NULL);
+    lk_client *holder = world_client(guard->name, &world_patient);
+    lk_client *client = world_client_at(guard->name, proxy_port(proxy), &world_patient);
     lk_hold hold, second;
     assert_int_equal(world_acquire(holder, CLAIM_KEY, 0, 0, &hold), LK_OK);
     proxy_lose_answer(proxy, CLAIM_KEY, 1, PROXY_CUT);
@@ -150,12 +150,13 @@ static bool tells_loss(const lk_provider_info *guard)
     struct news news = {0};
     lk_hold hold;
     const int64_t lease_ms = taken ? RENEWED_MS : LEASE_MS;
-    lk_client *client = world_client(guard->name, &(lk_options){.lease_ms = lease_ms});
+    lk_client *client = world_client(
+        guard->name, &(lk_options){.lease_ms = lease_ms, .command_timeout_ms = WORLD_COMMAND_MS});
     lk_request request = {.key = CLAIM_KEY, .on_lost = on_lost, .on_lost_arg = &news};
     assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
     if (taken)
         assert_true(world->remove(CLAIM_KEY));
-    assert_true(wait_until(is_told, &news, lease_ms + CLAIM_GRACE_MS));
+    assert_true(comes_within(is_told, &news, lease_ms + CLAIM_GRACE_MS));
     lk_loss cause = (lk_loss)atomic_load(&news.cause);
     bool by_session = (guard->caps & LK_CAP_SESSION) != 0 && cause == LK_LOSS_SESSION;
     assert_true(by_session || cause == (taken ? LK_LOSS_DELETED : LK_LOSS_EXPIRED));
@@ -228,11 +229,13 @@ static bool obeys_operators(const lk_provider_info *guard)
     lk_hold hold;
     lk_lock_info info;
     struct hooked hooked;
-    lk_client *client = world_client(guard->name, NULL), *tool = world_client(guard->name, NULL);
-    struct asker waiter = {.key = CLAIM_KEY,
-                           .wait_ms = CLAIM_LONG_MS,
-                           .client =
-                               world_client(guard->name, &(lk_options){.env = hook(&hooked)})};
+    lk_client *client = world_client(guard->name, &world_patient),
+              *tool = world_client(guard->name, &world_patient);
+    struct asker waiter = {
+        .key = CLAIM_KEY,
+        .wait_ms = CLAIM_LONG_MS,
+        .client = world_client(guard->name, &(lk_options){.command_timeout_ms = WORLD_COMMAND_MS,
+                                                          .env = hook(&hooked)})};
     bool offered = lk_inspect(tool, CLAIM_KEY, &info) != LK_UNSUPPORTED;
     if (offered) {
         expect_free(tool);

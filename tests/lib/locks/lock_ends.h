@@ -13,4 +13,9 @@ bool lock_lease_ends(const lk_provider_info *guard);      /* LK_CAP_LEASE */
 bool lock_session_ends(const lk_provider_info *guard);    /* LK_CAP_SESSION */
 bool lock_lease_is_atomic(const lk_provider_info *guard); /* LK_CAP_ATOMIC_LEASE */
 
+/* Acquires CLAIM_KEY for CLAIM_LEASE_MS. On a busy machine a try, with its connection, may take
+ * longer than that: it is repeated, also where a guard takes that for silence of its servers
+ * (redlock). */
+void lock_acquire_briefly(lk_client *client, lk_hold *hold);
+
 #endif

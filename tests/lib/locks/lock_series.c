@@ -36,7 +36,7 @@ static void *contend(void *arg)
     int64_t grants = 0;
     do {
         lk_hold hold;
-        lk_status status = world_acquire(client, contest->key, CLAIM_LONG_MS, CLAIM_LONG_MS, &hold);
+        lk_status status = world_acquire(client, contest->key, CLAIM_HELD_MS, CLAIM_HELD_MS, &hold);
         if (status == LK_OK) {
             enter(contest, &hold);
             grants++;

@@ -14,7 +14,7 @@
 enum {
     TURNS = 60, /* least number of the peer's turns */
     SEEN = 10,  /* turns of the peer that must find the number changed, if our side writes */
-    PATIENCE_MS = 90000,
+    PATIENCE_MS = 300000,
     MOMENT_US = 1000,
     LONG_EVERY = 4,  /* every fourth turn of each side is long ... */
     LONG_US = 12000, /* ... so that a side that is not excluded enters meanwhile */
@@ -202,7 +202,7 @@ void contest_as_promised(void **state)
     const struct contest *contest = *state;
     struct match match;
     world->wipe();
-    lk_client *client = world_warm(world_client(contest->guard, NULL));
+    lk_client *client = world_warm(world_client(contest->guard, &world_patient));
     begin(&match, contest, client);
     if (contest->walks_in)
         expect_walk_in(&match);

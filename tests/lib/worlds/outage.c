@@ -29,7 +29,7 @@ bool outage_is_granted(void *client)
 
 void outage_acquire(lk_client *client, const lk_request *request, lk_hold *hold)
 {
-    int64_t until_ms = test_now_ms() + OUTAGE_BACK_MS;
+    int64_t until_ms = test_now_ms() + CLAIM_LONG_MS;
     lk_status status;
     while ((status = lk_acquire(client, request, hold)) != LK_OK && test_now_ms() < until_ms)
         continue;
@@ -40,16 +40,16 @@ void outage_acquire(lk_client *client, const lk_request *request, lk_hold *hold)
 static lk_client *open_impatient(const lk_provider_info *guard)
 {
     lk_client *client = world_client(guard->name, &outage_impatient);
-    assert_true(wait_until(outage_is_granted, client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, client, OUTAGE_BACK_MS));
     return client;
 }
 
 bool outage_comes_free(const lk_provider_info *guard)
 {
-    lk_client *other = world_client(guard->name, NULL);
-    bool is =
-        wait_until(outage_is_granted, other,
-                   world->crash_bound_ms(guard, OUTAGE_LEASE_MS) + OUTAGE_CALL_MS + CLAIM_GRACE_MS);
+    lk_client *other = world_client(guard->name, &world_patient);
+    bool is = comes_within(outage_is_granted, other,
+                           world->crash_bound_ms(guard, OUTAGE_LEASE_MS) + OUTAGE_CALL_MS +
+                               CLAIM_GRACE_MS);
     lk_close(other);
     return is;
 }
@@ -92,8 +92,8 @@ static void stopped_servers_cost_bounded_time(const lk_provider_info *guard)
         assert_true(outage_comes_free(guard));
     else
         world->wipe();
-    assert_true(wait_until(outage_is_granted, client, OUTAGE_BACK_MS));
-    assert_true(wait_until(outage_is_granted, holder, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, holder, OUTAGE_BACK_MS));
     lk_close(client);
     lk_close(holder);
 }
@@ -121,8 +121,8 @@ static void dead_servers_are_told_and_found_again(const lk_provider_info *guard)
     must_end_by(start_ms, "ping");
     world_restart();
     world->wipe();
-    assert_true(wait_until(outage_is_granted, client, OUTAGE_BACK_MS));
-    assert_true(wait_until(outage_is_granted, holder, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, holder, OUTAGE_BACK_MS));
     assert_int_equal(lk_ping(client), LK_OK);
     lk_close(client);
     lk_close(holder);
@@ -159,7 +159,7 @@ static void lock_on_dead_servers_is_told_lost(const lk_provider_info *guard)
     outage_acquire(client, &request, &hold);
     int64_t held_ms = test_now_ms();
     world_kill();
-    assert_true(wait_until(is_told, &news, OUTAGE_BACK_MS));
+    assert_true(comes_within(is_told, &news, OUTAGE_BACK_MS));
     assert_int_equal(lk_check(&hold, NULL), LK_LOST);
     assert_true(took_at_most(news.at_ms - held_ms, OUTAGE_LEASE_MS + CLAIM_GRACE_MS / 2));
     int64_t start_ms = test_now_ms();

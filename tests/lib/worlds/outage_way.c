@@ -53,7 +53,7 @@ struct way {
 static struct way way_open(const lk_provider_info *guard)
 {
     struct way way = {.proxy = proxy_open(world->port()),
-                      .judge = world_client(guard->name, NULL),
+                      .judge = world_client(guard->name, &world_patient),
                       .pending = calloc(1, sizeof *way.pending),
                       .has_session = (guard->caps & LK_CAP_SESSION) != 0};
     assert_non_null(way.proxy);
@@ -63,7 +63,7 @@ static struct way way_open(const lk_provider_info *guard)
     options.on_pending_arg = way.pending;
     way.client = world_client_at(guard->name, proxy_port(way.proxy), &options);
     /* On a busy machine connecting may take longer than the client's timeout. */
-    assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, way.client, OUTAGE_BACK_MS));
     return way;
 }
 
@@ -140,14 +140,14 @@ static void spoil_each(const lk_provider_info *guard, void (*spoil)(struct proxy
     int nth = 1;
     for (bool more = true; more; assert_true(nth < COMMANDS_MAX && test_now_ms() < until_ms)) {
         /* Only the pair's own commands may be spoilt, and fail. */
-        assert_true(wait_until(none_is_pending, way.pending, OUTAGE_BACK_MS));
+        assert_true(comes_within(none_is_pending, way.pending, OUTAGE_BACK_MS));
         more = spoil_one(&way, spoil, &nth);
         if (outage_ends_by_itself(guard) && !outage_comes_free(guard))
             fail_msg("the lock stands after command %d was spoilt", nth - 1);
         world->wipe(); /* for locks that do not expire */
         /* ZooKeeper's client gives up a silent server after two thirds of its session timeout. */
         if ((guard->caps & LK_CAP_SESSION) != 0)
-            assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
+            assert_true(comes_within(outage_is_granted, way.client, OUTAGE_BACK_MS));
     }
     assert_true(nth > COMMANDS_MIN);
     way_close(&way);
@@ -188,7 +188,7 @@ void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard)
         was_late = !none_is_held(way.proxy) || given_up;
         assert_true(status == LK_OK || was_late);
         proxy_let_go(way.proxy);
-        assert_true(wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS));
+        assert_true(wait_until(none_is_held, way.proxy, CLAIM_LONG_MS));
         world->exists(CLAIM_KEY); /* a round trip: the late command has been executed */
         if (!outage_comes_free(guard))
             fail_msg("command %d came late and left a lock", nth);
@@ -210,7 +210,7 @@ void outage_late_undoing_frees_nothing_else(const lk_provider_info *guard)
             world_acquire(way.client, CLAIM_KEY, CLAIM_LONG_MS, OUTAGE_BACK_MS, &hold);
         was_late = !none_is_held(way.proxy);
         proxy_let_go(way.proxy);
-        bool arrived = wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS);
+        bool arrived = wait_until(none_is_held, way.proxy, CLAIM_LONG_MS);
         world->exists(CLAIM_KEY); /* a round trip: the late command has been executed */
         lk_status second = world_acquire(way.judge, CLAIM_KEY, 0, 0, &other);
         lk_release(&other);
@@ -230,14 +230,14 @@ void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard)
     struct proxy *proxy = proxy_open(world->port());
     lk_options options = outage_impatient;
     options.env = hook(&hooked);
-    lk_client *holder = world_client(guard->name, NULL);
+    lk_client *holder = world_client(guard->name, &world_patient);
     struct asker waiter = {.key = CLAIM_KEY,
                            .wait_ms = OUTAGE_BACK_MS,
                            .client = world_client_at(guard->name, proxy_port(proxy), &options)};
-    assert_true(wait_until(outage_is_granted, waiter.client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, waiter.client, OUTAGE_BACK_MS));
     outage_acquire(holder, &(lk_request){.key = CLAIM_KEY}, &hold);
     asker_start(&waiter);
-    bool waits = wait_until(refused_twice, &hooked, OUTAGE_BACK_MS);
+    bool waits = comes_within(refused_twice, &hooked, OUTAGE_BACK_MS);
     proxy_cut(proxy);
     lk_status freed = lk_release(&hold), status = asker_join(&waiter);
     assert_true(waits); /* joined first: an assertion may leave this function */
@@ -305,6 +305,6 @@ void outage_storm_lets_no_two_in(const lk_provider_info *guard)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&storm.met), 0);
     world->wipe(); /* for a lock with a long lease after an unknown outcome */
-    assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
+    assert_true(comes_within(outage_is_granted, way.client, OUTAGE_BACK_MS));
     way_close(&way);
 }

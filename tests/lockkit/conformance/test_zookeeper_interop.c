@@ -29,7 +29,7 @@ static void expect_exclusion(const char *guard, const char *parent, const char *
 {
     char path[PATH_BYTES], foreign[PATH_BYTES], behind[PATH_BYTES];
     lk_hold hold, next;
-    lk_client *client = world_client(guard, NULL);
+    lk_client *client = world_client(guard, &world_patient);
     lk_request request = {.key = CLAIM_KEY, .mode = mode};
     snprintf(path, sizeof path, "%s/" CLAIM_KEY "/%s", parent, name);
     assert_int_equal(lk_acquire(client, &request, &hold), LK_OK); /* makes the parents */
@@ -71,7 +71,7 @@ TEST_THAT(ours_stand_in_the_same_queue_as_theirs)
     char path[PATH_BYTES];
     lk_hold hold;
     lk_lock_info info;
-    lk_client *client = world_client("zk-sequential", NULL);
+    lk_client *client = world_client("zk-sequential", &world_patient);
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
     assert_true(world_zk_create(SEQUENTIAL "/" CLAIM_KEY "/0__lock__", ZOO_EPHEMERAL_SEQUENTIAL,
                                 path, sizeof path));
@@ -90,7 +90,7 @@ TEST_THAT(ours_stand_in_the_same_queue_as_theirs)
 TEST_THAT(owner_called_like_a_reader_is_a_writer_all_the_same)
 {
     static const char *const owners[] = {"a__READ__b", "__rlock__", "__READ__0000000001"};
-    lk_client *client = world_client("zk-readwrite", NULL);
+    lk_client *client = world_client("zk-readwrite", &world_patient);
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
         lk_request writer = {.key = CLAIM_KEY, .owner = owners[i]};
         lk_request reader = {.key = CLAIM_KEY, .mode = LK_SHARED};
@@ -129,7 +129,7 @@ TEST_THAT(keys_that_mean_something_in_a_path_are_keys_like_others)
     for (const char *const *guard = world->guards; *guard != NULL; guard++) {
         lk_hold holds[KEYS], second;
         struct seen seen = {.keys = keys};
-        lk_client *client = world_client(*guard, NULL);
+        lk_client *client = world_client(*guard, &world_patient);
         for (int i = 0; i < KEYS; i++)
             assert_int_equal(lk_try_acquire(client, keys[i], &holds[i]), LK_OK);
         for (int i = 0; i < KEYS; i++)
@@ -151,7 +151,7 @@ static bool has_no_keys(void *parent)
 TEST_THAT(a_key_that_nobody_uses_leaves_no_container)
 {
     lk_hold hold;
-    lk_client *client = world_client("zk-sequential", NULL);
+    lk_client *client = world_client("zk-sequential", &world_patient);
     assert_int_equal(lk_try_acquire(client, CLAIM_KEY, &hold), LK_OK);
     assert_int_equal(world_zk_children(SEQUENTIAL), 1);
     assert_int_equal(lk_release(&hold), LK_OK);

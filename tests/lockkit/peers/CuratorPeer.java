@@ -11,7 +11,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.RetryOneTime;
 
 class CuratorPeer {
-    static final int PATIENCE_MS = 60000;
+    static final int PATIENCE_MS = 240000;
 
     static InterProcessLock lock(CuratorFramework client, String kind, String path) {
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 
-PATIENCE_S = 60
+PATIENCE_S = 240  # less than that of contest.c
 POLL_S = 0.005
 
 

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Redis from 'ioredis';
 
-const PATIENCE_MS = 60000, LEASE_MS = 30000;
+const PATIENCE_MS = 240000, LEASE_MS = 30000;
 const [version, servers, name, path, turns, seen] = process.argv.slice(2);
 const module = createRequire(import.meta.url)(version);
 const Redlock = module.default ?? module;
