@@ -167,8 +167,7 @@ export const words = {
     roundLost: "页面重新加载：在新的一行上开始新的一轮。上一轮的请求均已放行。",
     noAnswer: "没有应答",
   },
-  // 服务报告的问题，以其类型的末段为键。
-  // The arena. verdict: what became of a sale; story: what the fault did to it; tile: a state.
+  // 擂台。verdict：一场售卖的结论；story：故障对它做了什么；tile：状态。
   arena: {
     title: "擂台：所有锁同台售卖",
     toSales: "秒杀页",
@@ -233,6 +232,7 @@ export const words = {
     "story.heirSoldOut": "下一个订单的应答：已售罄",
     "story.heirStuck": "下一个订单没有拿到锁",
   },
+  // 服务报告的问题，以其类型的末段为键。
   problems: {
     "bad-request": "请求有误",
     "key-required": "缺少幂等键",
@@ -254,7 +254,7 @@ export const words = {
     "unknown-guard": "未知的加锁方式",
     "headers-too-large": "请求头过大",
     "internal": "内部错误",
-    "unauthorized": "服务需要令牌，而页面不发送令牌；请用 --open 启动",
+    "unauthorized": "服务需要访问凭证（token），而页面不发送；请用 --open 启动",
     "lock-timeout": "未能在限时内拿到锁",
     "lock-lost": "写入之前已失去锁",
     "unavailable": "锁服务器或数据库没有应答",
