@@ -232,6 +232,22 @@ static json_t *outcome_args(const json_t *record)
     return args;
 }
 
+/* How the lab words a wrong balance (hazard_facts.c); NULL: the run has no such fact. */
+static const char *withdrawal_key(const json_t *record)
+{
+    static const struct {
+        const char *id, *key;
+    } known[] = {{"not-deducted", "verdict.not-deducted"},
+                 {"too-little", "verdict.too-little"},
+                 {"too-much", "verdict.too-much"}};
+    const json_t *facts = json_object_get(record, "facts");
+    for (size_t i = 0; i < json_array_size(facts); i++)
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            if (is(json_array_get(facts, i), "id", known[k].id))
+                return known[k].key;
+    return NULL;
+}
+
 static const char *verdict_key(const json_t *record)
 {
     const json_int_t final = figure(record, "final"), wanted = figure(record, "expected_final");
@@ -240,8 +256,10 @@ static const char *verdict_key(const json_t *record)
     if (is(record, "observed", "unsafe")) {
         if (figure(record, "oversold") > 0)
             return "verdict.oversold";
-        if (final != wanted && !sold)
-            return final > wanted ? "verdict.high" : "verdict.low";
+        if (final != wanted && !sold) {
+            const char *key = withdrawal_key(record);
+            return key != NULL ? key : final > wanted ? "verdict.high" : "verdict.low";
+        }
         return "verdict.unsafe";
     }
     if (is(record, "observed", "safe"))

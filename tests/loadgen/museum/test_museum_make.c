@@ -112,6 +112,27 @@ TEST_THAT(the_pages_say_it_all_without_scripts)
                            "The row is 200 too high."));
 }
 
+/* A wrong balance is told as the lab tells it: of a withdrawal, and not of a row. */
+TEST_THAT(a_wrong_balance_is_told_as_the_withdrawal_that_is_missing)
+{
+    static const struct {
+        const char *id, *en, *zh;
+    } told[] = {{"not-deducted", "make 500: one withdrawal of 200 was not deducted.",
+                 "应为 500：有一笔 200 的扣款没有扣掉。"},
+                {"too-little", "make 500: 200 too little was deducted.", "应为 500，少扣了 200。"},
+                {"too-much", "make 500: 200 too much was deducted.", "应为 500，多扣了 200。"}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        json_t *recording = lab("sends");
+        json_t *record = json_array_get(json_object_get(recording, "results"), 0);
+        if (strcmp(told[i].id, "too-much") == 0)
+            json_object_set_new(json_object_get(record, "outcome"), "final", json_integer(300));
+        json_object_set_new(record, "facts", json_pack("[{s:s}]", "id", told[i].id));
+        assert_int_equal(make(recording), 0);
+        assert_true(has("lesson/lost-update.html", told[i].en));
+        assert_true(has("zh/lesson/lost-update.html", told[i].zh));
+    }
+}
+
 /* Of the links in the page's first lines, how many lead to a file. -1: one does not, or one that is
  * not the last leads to the other language. */
 static int good_links(const char *page)
