@@ -69,7 +69,8 @@ static bool has_row(const struct hazard *hazard)
 /* The actors of the record, each once, in the order of their first act. Some have no column. */
 static void add_actors(const json_t *record, json_t *clients, json_t *others)
 {
-    static const char *const without_column[] = {"locks", "store", "watchdog", "crowd", "readers"};
+    static const char *const without_column[] = {"locks",       "store", "watchdog",
+                                                 "lease timer", "crowd", "readers"};
     json_t *seen = json_object();
     for (size_t i = 0; i < json_array_size(json_object_get(record, "timeline")); i++) {
         struct trace_event event;

@@ -133,6 +133,24 @@ TEST_THAT(a_wrong_balance_is_told_as_the_withdrawal_that_is_missing)
     }
 }
 
+/* The threads that keep the leases read and write no value, so they have a line of time, but no box
+ * of a client. */
+TEST_THAT(a_thread_that_keeps_leases_is_not_drawn_as_a_client)
+{
+    static const char *const threads[] = {"watchdog", "lease timer"};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        char others[64];
+        json_t *recording = lab("sends");
+        json_t *record = json_array_get(json_object_get(recording, "results"), 0);
+        json_array_insert_new(json_object_get(record, "timeline"), 1,
+                              event(1000, threads[i], "lock.lost", -1));
+        snprintf(others, sizeof others, "\"others\":[\"%s\"]", threads[i]);
+        assert_int_equal(make(recording), 0);
+        assert_true(has("lesson/lost-update.html", "\"clients\":[\"A\",\"B\"]"));
+        assert_true(has("lesson/lost-update.html", others));
+    }
+}
+
 /* Of the links in the page's first lines, how many lead to a file. -1: one does not, or one that is
  * not the last leads to the other language. */
 static int good_links(const char *page)
