@@ -3,9 +3,10 @@
  * (SIGINT to the postmaster). The service goes on and is soon ready again. SQL finds every change
  * that was answered with success.
  *
- * RESTART_ROUNDS: number of restarts (default 5). READY_MS: bound on the time until it is ready
- * (default 15000, for a busy machine; on a quiet one 2000 is promised).
+ * RESTART_ROUNDS: number of restarts (default 5). READY_MS: bound on the time until it is ready, to
+ * which the machine's lateness adds (default 15000; 2000 is promised).
  */
+#include "lateness.h"
 #include "service_rig.h"
 #include "tests.h"
 
@@ -139,6 +140,7 @@ TEST_THAT_WITH(every_answer_outlives_the_restarts, NULL, rig_clear)
         wait_for_accepted(ACCEPTED_MIN); /* under load */
         const int64_t ms = restart_ms();
         longest_ms = ms > longest_ms ? ms : longest_ms;
+        assert_true(took_at_most(ms, ready ? atoi(ready) : READY_MS));
     }
     wait_for_accepted(ACCEPTED_MIN);
     atomic_store(&stop, true);
@@ -147,5 +149,4 @@ TEST_THAT_WITH(every_answer_outlives_the_restarts, NULL, rig_clear)
     expect_all_there(clients);
     print_message("%d restarts, %d answers, ready again within %lld ms\n", rounds,
                   atomic_load(&accepted), (long long)longest_ms);
-    assert_true(longest_ms < (ready ? atoi(ready) : READY_MS));
 }

@@ -21,7 +21,7 @@ enum {
     LATEST_MS = WAIT_MS + 1000,
     REPLACED_WITHIN_MS = 120000,
     RECOVERS_WITHIN_MS = 5000, /* once there is a new master */
-    SELLS_WITHIN_MS = 120000,
+    SELLS_WITHIN_MS = 240000,
     ORDERS = 20, /* of each guard, before and after */
     PAUSE_MS = 10
 };
