@@ -133,35 +133,56 @@ static bool answers(void *client)
     return lk_ping(client) == LK_OK;
 }
 
-/* A command is in flight to an address while more new addresses come than fit. */
+/* The cluster announces this port, and the client has found it. */
+static void announce(lk_client *client, int port)
+{
+    assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", port), 1);
+    assert_true(wait_until(answers, client, PATIENCE_MS));
+}
+
+/* The cluster moves to a new address. The last one is closed. */
+static void move_on(lk_client *client, struct proxy **proxy)
+{
+    struct proxy *old = *proxy;
+    *proxy = proxy_open(node->port);
+    assert_non_null(*proxy);
+    announce(client, proxy_port(*proxy));
+    if (old != NULL)
+        proxy_close(old);
+}
+
+/* A command is in flight to an address while entries are reused for new ones. Its entry would be
+ * the next. The entries are filled before, so that the command's answer comes long before its
+ * timeout. */
 TEST_THAT(entry_that_a_call_uses_is_not_reused)
 {
-    static struct user user;
+    enum { CALLS = 5, REUSED = 8 };
     const lk_options options = {.command_timeout_ms = HELD_MS};
     struct proxy *first = proxy_open(node->port), *proxy = NULL;
+    lk_client *client;
     assert_non_null(first);
     assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(first)), 1);
-    assert_int_equal(lk_open("redis-token", url, &options, &user.client, NULL), LK_OK);
-    assert_true(wait_until(answers, user.client, PATIENCE_MS));
-    snprintf(user.key, sizeof user.key, "lock:held");
-    proxy_hold(first, user.key, 1);
-    assert_int_equal(pthread_create(&user.thread, NULL, use, &user), 0);
-    assert_true(wait_until(is_held, first, PATIENCE_MS));
-    atomic_store(&user.stop, true);
-    for (int i = 0; i < ROLLOUTS; i++) {
-        struct proxy *old = proxy;
-        proxy = proxy_open(node->port);
-        assert_non_null(proxy);
-        assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(proxy)),
-                         1);
-        assert_true(wait_until(answers, user.client, PATIENCE_MS));
-        if (old != NULL)
-            proxy_close(old);
+    assert_int_equal(lk_open("redis-token", url, &options, &client, NULL), LK_OK);
+    assert_true(wait_until(answers, client, PATIENCE_MS));
+    for (int i = 1; i < LK_REDIS_NODES_MAX; i++)
+        move_on(client, &proxy);
+    for (int call = 0; call < CALLS; call++) {
+        static struct user users[CALLS];
+        struct user *user = &users[call];
+        announce(client, proxy_port(first));
+        user->client = client;
+        snprintf(user->key, sizeof user->key, "lock:held:%d", call);
+        proxy_hold(first, user->key, 1);
+        assert_int_equal(pthread_create(&user->thread, NULL, use, user), 0);
+        assert_true(wait_until(is_held, first, PATIENCE_MS));
+        atomic_store(&user->stop, true);
+        for (int i = 0; i < REUSED; i++)
+            move_on(client, &proxy);
+        proxy_let_go(first);
+        pthread_join(user->thread, NULL);
+        assert_int_equal(user->served, 1);
     }
-    proxy_let_go(first);
-    pthread_join(user.thread, NULL);
-    assert_int_equal(user.served, 1);
-    lk_close(user.client);
+    lk_close(client);
     proxy_close(proxy);
     proxy_close(first);
 }
