@@ -33,6 +33,7 @@ enum {
 };
 
 const struct http_limits http_limits_default = {.read_ms = 10000,
+                                                .whole_ms = 1000,
                                                 .idle_ms = 60000,
                                                 .send_ms = 30000,
                                                 .grace_ms = HTTP_GRACE_MS,

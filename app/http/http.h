@@ -24,14 +24,15 @@ struct http_limits {
     /* Accept (or, on a kept connection, request line) to whole request, without the wait to be let
      * in: 408. */
     int64_t read_ms;
-    int64_t idle_ms; /* between two requests on a kept connection */
-    int64_t send_ms; /* answer queued to answer sent */
+    int64_t whole_ms; /* the same; a longer one gives way while all connections are taken: 503 */
+    int64_t idle_ms;  /* between two requests on a kept connection */
+    int64_t send_ms;  /* answer queued to answer sent */
     /* Beyond an operation's deadline. Then the HTTP side answers 503 in its place. As long may a
      * connection wait to be let in. -1: never. */
     int64_t grace_ms;
     int64_t audit_ms; /* the same for GET /v1/audit */
 };
-/* 10 s, 60 s, 30 s, HTTP_GRACE_MS, 10 minutes */
+/* 10 s, 1 s, 60 s, 30 s, HTTP_GRACE_MS, 10 minutes */
 extern const struct http_limits http_limits_default;
 
 struct http;

@@ -16,8 +16,7 @@
 #include <string.h>
 
 enum {
-    DEFAULT_PER_ADDRESS = 1000, /* of an address that is not loopback */
-    WHOLE_WITHIN_US = 1000000
+    DEFAULT_PER_ADDRESS = 1000 /* of an address that is not loopback */
 };
 
 struct peer {
@@ -104,7 +103,7 @@ static void end_incomplete(struct http *http, struct conn *conn)
 {
     const int64_t read_us = http->limits.read_ms * 1000;
     answer_straight(http, conn, PROBLEM_OVERLOADED,
-                    "all connections are taken, and this request was not complete within a second",
+                    "all connections are taken, and this request was not complete in time",
                     http_now_us() - conn->due_us + read_us);
     http->metrics.gave_way++;
     conn_shutdown(http, conn);
@@ -112,7 +111,7 @@ static void end_incomplete(struct http *http, struct conn *conn)
 
 static int64_t whole_by_us(const struct http *http, const struct conn *conn)
 {
-    return conn->due_us - http->limits.read_ms * 1000 + WHOLE_WITHIN_US;
+    return conn->due_us + (http->limits.whole_ms - http->limits.read_ms) * 1000;
 }
 
 static struct conn *next_to_go(const struct http *http, int64_t now_us)

@@ -26,6 +26,7 @@ static int start(void **state)
 {
     fixture_defaults(&fixture);
     fixture.limits = (struct http_limits){.read_ms = READ_MS,
+                                          .whole_ms = READ_MS,
                                           .idle_ms = IDLE_MS,
                                           .send_ms = SEND_MS,
                                           .grace_ms = GRACE_MS,
