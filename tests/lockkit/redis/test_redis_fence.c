@@ -136,7 +136,7 @@ static void raise_to(const struct world *world, uint64_t fence)
 
 static bool happens(struct world *world, enum event event)
 {
-    bool rises = true;
+    bool rises = true, is_there = !world->gone;
     switch (event) {
     case GRANT: {
         uint64_t fence = grant(world);
@@ -148,35 +148,40 @@ static bool happens(struct world *world, enum event event)
         rises = fence > world->newest;
         world->newest = fence;
         world->lost = false;
+        is_there = true;
         break;
     }
     case PASS:
         move_clock(world, KEEP_MS / 2);
+        is_there = is_there && ask("EXISTS " COUNTER) == 1;
         break;
     case OUTLIVE:
         move_clock(world, KEEP_MS + 1000);
+        is_there = is_there && ask("EXISTS " COUNTER) == 1;
         break;
     case SET_BACK:
         move_clock(world, 1000 - KEEP_MS);
         break;
     case LOSE:
         ask("DEL " COUNTER);
+        is_there = false;
         world->lost = true;
         break;
     case RAISE:
         raise_to(world, world->newest);
+        is_there = true;
         break;
     case RAISE_FAR:
         world->newest += (uint64_t)HOUR_MS * US_PER_MS;
         raise_to(world, world->newest);
+        is_there = true;
         break;
     case EVENTS:
         break;
     }
-    bool gone = ask("EXISTS " COUNTER) == 0;
-    if (!gone || !world->gone)
+    if (is_there || !world->gone)
         world->back_ms = 0;
-    world->gone = gone;
+    world->gone = !is_there;
     return rises;
 }
 
