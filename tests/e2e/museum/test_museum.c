@@ -323,6 +323,13 @@ TEST_THAT(the_answer_to_which_lock_follows_the_questions)
                             "document.querySelector('[name=servers][value=redis]').click();"
                             "document.querySelector('[name=waiters][value=many]').click();"));
     assert_true(browser_is(browser, SHOWN " === 'which-redis-fair'"));
+    json_decref(browser_run(browser,
+                            "document.querySelector('[name=work][value=long]').click();"
+                            "document.querySelector('[name=waiters][value=few]').click();"));
+    assert_true(browser_is(browser, SHOWN " === 'which-redis-reentrant'"));
+    json_decref(
+        browser_run(browser, "document.querySelector('[name=loss][value=seldom]').click();"));
+    assert_true(browser_is(browser, SHOWN " === 'which-redis-token'"));
     json_decref(browser_run(browser, "document.querySelector('.because a').click();"));
     assert_true(browser_await(browser, "location.hash === '#wrong-delete/0'", MUSEUM_WAIT_MS));
     assert_int_equal(browser_errors(browser), 0);
