@@ -31,7 +31,7 @@ PKGS_test  := $(PKGS_lab) libcmocka-dev openjdk-17-jdk-headless elfutils chromiu
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
               python3-jsonschema liblua5.1-0-dev hledger beancount zbar-tools
 PKGS_lint  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck systemd
-PKGS_bench := wrk hey python3-redis chromium chromium-driver
+PKGS_bench := wrk hey python3-redis chromium chromium-driver libcmocka-dev
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq

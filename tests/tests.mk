@@ -98,6 +98,8 @@ $(B)/postgres: LDFLAGS += $(call wrap,db_sleep_us)
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(LINK)
+$(B)/bench/bench_scene: $(B)/obj/tests/bench/bench_scene.o $(B)/libtest.a $(L_LOADGEN) # starts programs as the tests do
+	$(LINK) -lcmocka
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd/cmd_measure.o | $(B)/bench/peers/bare_redis $(B)/lockkit
 $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
 $(B)/bench/bench_footprint: | $(B)/bench/peers/liballocs.so

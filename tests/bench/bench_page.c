@@ -43,30 +43,9 @@ static void wait_ms(int64_t ms)
  */
 
 struct shares {
-    double frames_per_s, longest_ms, events_per_s, script_percent, task_percent;
+    struct browser_frames frames;
+    double events_per_s, script_percent, task_percent;
 };
-
-static void count_frames(struct shares *ret)
-{
-    char script[600];
-    snprintf(script, sizeof script,
-             "return new Promise((done) => {"
-             "  let frames = 0, longest = 0, last, begin;"
-             "  const frame = (now) => {"
-             "    if (begin === undefined) begin = now;"
-             "    if (last !== undefined) { frames++; longest = Math.max(longest, now - last); }"
-             "    last = now;"
-             "    if (now - begin < %d) requestAnimationFrame(frame);"
-             "    else done([frames / (now - begin) * 1000, longest]);"
-             "  };"
-             "  requestAnimationFrame(frame);"
-             "});",
-             WINDOW_MS);
-    json_t *both = browser_run(browser, script);
-    ret->frames_per_s = json_number_value(json_array_get(both, 0));
-    ret->longest_ms = json_number_value(json_array_get(both, 1));
-    json_decref(both);
-}
 
 /* Another window: counting frames is script, too. */
 static void count_work(struct shares *ret)
@@ -93,7 +72,7 @@ static struct shares watch_a_sale(void)
         bench_die("no sale begins");
     wait_ms(SETTLE_MS);
     bench_ruler();
-    count_frames(&shares);
+    shares.frames = browser_frames(browser, WINDOW_MS);
     count_work(&shares);
     if (!browser_is(browser, "document.querySelector('.pane').dataset.state === 'running'"))
         bench_die("the sale was over too soon");
@@ -113,7 +92,7 @@ static json_t *measure_page(int repeat)
     browser_size(browser, 1280, 720);
     for (int i = 0; i < repeat; i++) {
         const struct shares one = watch_a_sale();
-        const double all[FIGURES] = {one.frames_per_s, one.longest_ms, one.events_per_s,
+        const double all[FIGURES] = {one.frames.per_s, one.frames.longest_ms, one.events_per_s,
                                      one.script_percent, one.task_percent};
         for (size_t f = 0; f < FIGURES; f++)
             values[f][i] = all[f];

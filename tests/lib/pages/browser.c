@@ -197,6 +197,31 @@ double browser_metric(struct browser *browser, const char *name)
     return number;
 }
 
+struct browser_frames browser_frames(struct browser *browser, int64_t for_ms)
+{
+    char script[600];
+    snprintf(script, sizeof script,
+             "return new Promise((done) => {"
+             "  let frames = 0, longest = 0, last, begin;"
+             "  const frame = (now) => {"
+             "    if (begin === undefined) begin = now;"
+             "    if (last !== undefined) { frames++; longest = Math.max(longest, now - last); }"
+             "    last = now;"
+             "    if (now - begin < %lld) requestAnimationFrame(frame);"
+             "    else done([frames / (now - begin) * 1000, longest]);"
+             "  };"
+             "  requestAnimationFrame(frame);"
+             "});",
+             (long long)for_ms);
+    json_t *both = browser_run(browser, script);
+    const struct browser_frames frames = {
+        .per_s = json_number_value(json_array_get(both, 0)),
+        .longest_ms = json_number_value(json_array_get(both, 1)),
+    };
+    json_decref(both);
+    return frames;
+}
+
 void browser_type(struct browser *browser, const char *keys)
 {
     json_t *element = command(browser, "GET", "/element/active", NULL);

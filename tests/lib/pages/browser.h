@@ -29,6 +29,11 @@ bool browser_await(struct browser *browser, const char *expression, int64_t wait
 /* A metric of the page's thread: "ScriptDuration" or "TaskDuration", in seconds of CPU time since
  * the first call (Chrome DevTools Protocol, Performance.getMetrics). */
 double browser_metric(struct browser *browser, const char *name);
+/* Frames that the page draws per second of this time, and the longest gap between two. */
+struct browser_frames {
+    double per_s, longest_ms;
+};
+struct browser_frames browser_frames(struct browser *browser, int64_t for_ms);
 /* Types keys as a user does, into the focused element. */
 void browser_type(struct browser *browser, const char *keys);
 /* Prints the console messages of level SEVERE since the last call. Returns how many there were. */
