@@ -184,9 +184,13 @@ static void prepare_fault(enum fault fault)
 static bool begin_fault(enum fault fault, pid_t *ret_stopped)
 {
     if (fault == ABSENT_STANDBY) {
+        int tries = 0;
         while (ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-                   " AND application_name = 'seckilld'") == 0)
+                   " AND application_name = 'seckilld'") == 0) {
+            if (++tries == HELD_TRIES)
+                return false; /* none commits: all were refused, as their lock server was late */
             sleep_us(500);
+        }
         proxy_cut(proxy);
     } else if (fault == RESET) {
         sleep_us(random_below(4000));
