@@ -7,6 +7,8 @@
 #ifndef HAZARD_H
 #define HAZARD_H
 
+#include "lockkit.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -172,6 +174,20 @@ enum hazard_subject {
     TRANSFER /* A moves money from the first account to a second one, B back; the first counts */
 };
 
+/* Which guards a failure can strike. Said for those on which it is not tried. Lists of names are
+ * separated by blanks; "zk-*" means all that begin so. */
+struct hazard_reach {
+    const char *only;  /* none but these; NULL: all */
+    const char *never; /* not these, for want of what fails; NULL: nobody */
+    uint32_t needs;    /* LK_CAP_*: none but those that claim one of these; 0: all */
+    uint32_t holds;    /* LK_CAP_*: a guard that claims one of these holds against it */
+};
+
+/* Guards without a lock, and those whose lock is on no server: the row's own lock is the store's.
+ */
+#define HAZARD_NO_LOCK   "none sql-atomic sql-version"
+#define HAZARD_NO_SERVER HAZARD_NO_LOCK " sql-row mutex"
+
 struct hazard {
     const char *id;
     hazard_text title, story;
@@ -189,6 +205,7 @@ struct hazard {
     int64_t slow_ms;          /* time until B's answer; without B, A's */
     int64_t slow_wakes;       /* wake-ups of the CROWD per release */
     int64_t slow_overtakings; /* requests that overtook one of the QUEUE */
+    struct hazard_reach reach;
     struct hazard_setting with;
     const struct hazard_step *steps; /* ends with HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */
@@ -204,6 +221,27 @@ extern const struct hazard *const hazard_list[]; /* NULL-terminated; hazard_list
 const struct hazard *hazard_find(const char *id);
 
 const char *hazard_outcome_text(enum hazard_outcome outcome);
+
+/* Why a failure is not tried on a guard. Each with its id and its sign. */
+#define HAZARD_BLANK_MAP(X)                                                                        \
+    X(UNTRIED, "untried", "·")   /* it could strike */                                             \
+    X(CLAIMED, "claimed", "(✓)") /* the guard claims to hold; conformance tests the claim */       \
+    X(NEVER, "never", "—")       /* it cannot strike: the guard does not have what fails */
+
+enum hazard_blank {
+#define HAZARD_BLANK_ENUM(name, id, sign) BLANK_##name,
+    HAZARD_BLANK_MAP(HAZARD_BLANK_ENUM)
+#undef HAZARD_BLANK_ENUM
+        HAZARD_BLANKS
+};
+
+struct hazard_blank_text {
+    const char *id, *sign;
+};
+extern const struct hazard_blank_text hazard_blank_texts[HAZARD_BLANKS];
+
+/* Also of cases that the catalogue has: hazard_reach.c. */
+enum hazard_blank hazard_blank(const struct hazard *hazard, const char *guard);
 
 /* The case's setting with the hazard's and the defaults filled in. */
 struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struct hazard_case *one);

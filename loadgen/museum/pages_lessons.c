@@ -130,12 +130,17 @@ static void find_columns(const struct site *site, struct columns *ret)
 
 static void write_cell(const struct page *page, const struct hazard *hazard, const char *guard)
 {
+    bool blank = true;
     fputs("<td>", page->out);
     for (size_t i = 0; i < json_array_size(page->site->results); i++) {
         const json_t *record = json_array_get(page->site->results, i);
-        if (is_of(record, hazard) && strcmp(text_of(record, "guard"), guard) == 0)
-            exhibit_link(page, record);
+        if (!is_of(record, hazard) || strcmp(text_of(record, "guard"), guard) != 0)
+            continue;
+        exhibit_link(page, record);
+        blank = false;
     }
+    if (blank)
+        fputs(hazard_blank_texts[hazard_blank(hazard, guard)].sign, page->out);
     fputs("</td>", page->out);
 }
 
@@ -175,6 +180,11 @@ static void write_legend(const struct page *page)
         const char *outcome = hazard_outcome_text((enum hazard_outcome)i);
         fprintf(page->out, "<li><b class=\"sign %s\">%s</b> ", outcome, exhibit_sign(outcome));
         html_escape(words_of(page->words, "outcome", outcome), page->out);
+        fputs("</li>\n", page->out);
+    }
+    for (int i = 0; i < HAZARD_BLANKS; i++) {
+        fprintf(page->out, "<li><b>%s</b> ", hazard_blank_texts[i].sign);
+        html_escape(words_of(page->words, "blank", hazard_blank_texts[i].id), page->out);
         fputs("</li>\n", page->out);
     }
 }

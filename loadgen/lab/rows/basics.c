@@ -79,6 +79,7 @@ const struct hazard hazard_two_processes = {
                 "讲分布式锁的文章都从这里开始：synchronized 和互斥锁只在本进程内有效。"},
     .fix = {"Use a lock that all instances see: in Redis, ZooKeeper or the database.",
             "换成所有实例都能看到的锁：放在 Redis、ZooKeeper 或数据库里。"},
+    .reach = {.holds = LK_CAP_DISTRIBUTED},
     .steps = both_read_then_both_write,
     .cases = two_processes_cases,
 };

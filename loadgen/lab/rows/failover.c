@@ -82,6 +82,7 @@ const struct hazard hazard_failover = {
             "用相互独立的节点和多数派；或者副本收到才算数；或者不管锁服务器忘了什么，"
             "由数据库发栅栏令牌。"},
     .gives_up = true,
+    .reach = {.never = HAZARD_NO_SERVER " memcached"},
     .with = {.lease_ms = 20000, .wait_ms = 12000, .fence = OFF},
     .steps = promoted_without_the_lock,
     .cases = failover_cases,

@@ -31,6 +31,7 @@ const struct hazard hazard_unfair = {
             "在服务器上排队：锁交给最先到的。"},
     .queue = HAZARD_QUEUE_MAX,
     .slow_overtakings = 3,
+    .reach = {.never = "none", .holds = LK_CAP_FAIR},
     .with = {.lease_ms = 10000, .wait_ms = 30000},
     .steps = twenty_wait_in_a_known_order,
     .cases = unfair_cases,

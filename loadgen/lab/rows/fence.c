@@ -52,6 +52,7 @@ const struct hazard hazard_late_second_turn = {
     .fix = {"One statement tests both the version that the holder read and the fence. A's write "
             "finds another version, and A reads again.",
             "一条语句同时检查持有者读到的版本和栅栏令牌：A 的写入发现版本变了，于是重新读取。"},
+    .reach = {.never = HAZARD_NO_SERVER},
     .with = {.watchdog = OFF, .lease_ms = 30000, .lane_turns = 2},
     .steps = writes_a_second_time,
     .cases = late_second_turn_cases,

@@ -51,6 +51,7 @@ const struct hazard hazard_expired_lease = {
     .fix = {"Use a watchdog that renews the lease of a live holder, and a fence that the store "
             "checks in the write itself.",
             "活着的持有者由看门狗续期；再加上随写入一起检查的栅栏令牌。"},
+    .reach = {.needs = LK_CAP_LEASE},
     .with = {.fence = OFF},
     .steps = writes_after_the_lease,
     .cases = expired_lease_cases,
@@ -98,6 +99,7 @@ const struct hazard hazard_paused_holder = {
          "Kleppmann 2016 年用垃圾回收停顿举的例子；看门狗救不了它，夸看门狗的文章常常不提。"},
     .fix = {"Use a fence: the store has seen B's newer fence and refuses A's write.",
             "用栅栏令牌：存储已见过 B 更新的栅栏令牌，拒绝 A 的写入。"},
+    .reach = {.never = HAZARD_NO_LOCK " mutex redis-setnx sql-unique-forever"},
     .steps = stopped_past_the_lease,
     .cases = paused_holder_cases,
 };
@@ -123,6 +125,7 @@ const struct hazard hazard_zk_session_lost = {
                 "很多文章说 ZooKeeper 没有这个问题，其实有：客户端总是最后知道。"},
     .fix = {"Use the zxid of the node as a fence: the store refuses A's write.",
             "用节点的 zxid 作栅栏令牌：存储拒绝 A。"},
+    .reach = {.needs = LK_CAP_SESSION},
     .steps = stopped_past_the_lease,
     .cases = zk_session_cases,
 };
@@ -174,6 +177,7 @@ const struct hazard hazard_wrong_delete = {
                 "Redis 文档 SET 一节说只能删除带有自己标识的锁；很多文章仍然直接 DEL。"},
     .fix = {"Use a token per hold. The server compares and deletes it in one step (Lua).",
             "每次加锁用自己的锁标识（UUID），在服务器上一步完成“比较再删除”（Lua）。"},
+    .reach = {.never = HAZARD_NO_LOCK " sql-row", .holds = LK_CAP_OWNER},
     .with = {.watchdog = OFF, .fence = OFF, .lease_ms = 1500},
     .steps = deletes_the_successors,
     .cases = wrong_delete_cases,

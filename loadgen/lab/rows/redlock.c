@@ -45,6 +45,7 @@ const struct hazard hazard_redlock_minority_down = {
     .fix = {"Nothing to fix: without a majority the lock is refused.",
             "不用修：没有多数就拒绝加锁。"},
     .gives_up = true,
+    .reach = {.only = "redlock"},
     .with = {.lease_ms = 5000},
     .cases = minority_cases,
 };
@@ -92,6 +93,7 @@ const struct hazard hazard_redlock_restart = {
                 "Redis 的 Redlock 文档讲崩溃恢复的一段；Kleppmann 2016。"},
     .fix = {"A restarted node stays away until the longest lease has ended. Or use a fence.",
             "重启的节点等最长的租约过去再回来；或者用栅栏令牌。"},
+    .reach = {.only = "redlock"},
     .with = {.lease_ms = 6000},
     .steps = one_of_the_majority_forgets,
     .cases = restart_cases,
@@ -128,6 +130,7 @@ const struct hazard hazard_redlock_clock_jump = {
          "Kleppmann 2016 年对 Redlock 的批评：它依赖会跳变的时钟。Redis 按墙上时钟让 key 过期。"},
     .fix = {"Take a fence from the resource itself. Slew clocks, never set them.",
             "由资源自己发栅栏令牌；时钟只许缓慢校准，不许直接改。"},
+    .reach = {.only = "redlock"},
     .with = {.lease_ms = 6000},
     .steps = clock_of_one_leaps,
     .cases = clock_jump_cases,

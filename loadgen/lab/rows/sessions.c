@@ -42,6 +42,7 @@ const struct hazard hazard_advisory_pool = {
     .fix = {"Unlock on the same connection before you return it. Or take the lock at transaction "
             "level: any end of the transaction frees it.",
             "归还连接之前在同一条连接上解锁；或者用事务级的锁，事务无论怎样结束都会释放。"},
+    .reach = {.only = "pg-*"},
     .with = {.wait_ms = 1500},
     .steps = connection_goes_back,
     .cases = advisory_pool_cases,
@@ -99,6 +100,7 @@ const struct hazard hazard_zk_lost_create = {
     .fix = {"Put a token into the name. After a reconnect, find your own node. Remove it or keep "
             "its place in the queue.",
             "名字里带唯一标识：连接恢复后先找自己的节点，删掉它或者接着用它的位置。"},
+    .reach = {.only = "zk-*"},
     .with = {.lease_ms = 20000},
     .steps = answer_to_the_create_is_lost,
     .cases = zk_lost_create_cases,
@@ -143,6 +145,7 @@ const struct hazard hazard_zk_herd = {
     .initial = 100,
     .crowd = 50,
     .slow_wakes = 5,
+    .reach = {.needs = LK_CAP_WAKES},
     .with = {.instances = 1, .workers = 60, .lease_ms = 20000, .wait_ms = 30000},
     .steps = crowd_waits_for_one,
     .cases = zk_herd_cases,
@@ -197,6 +200,7 @@ const struct hazard hazard_zk_readers = {
          "ZooKeeper 官方用法“共享锁”：读者要等排在前面的写者。"
          "Courtois、Heymans 和 Parnas 1971 年就给出两种写法，并说明哪一种会饿死写者。"},
     .fix = {"Use one queue for both kinds, in order of arrival.", "读者写者同排一队，先到先进。"},
+    .reach = {.needs = LK_CAP_SHARED},
     .with = {.lease_ms = 20000},
     .steps = writer_comes_among_readers,
     .cases = zk_readers_cases,

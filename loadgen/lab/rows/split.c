@@ -35,6 +35,7 @@ const struct hazard hazard_sentinel_split = {
             "one of the two writes. min-replicas-to-write only shortens the window.",
             "由数据库发栅栏令牌。A 和 B 写的是同一个数据库，它会拒绝其中一个。"
             "min-replicas-to-write 只能缩短这段时间。"},
+    .reach = {.never = HAZARD_NO_SERVER " memcached"},
     .with = {.redis = REDIS_SENTINEL, .lease_ms = 20000, .wait_ms = 12000, .fence = OFF},
     .steps = one_lock_on_each_side,
     .cases = split_cases,

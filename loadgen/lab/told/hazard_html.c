@@ -66,6 +66,13 @@ static const char *const meanings[HAZARD_OUTCOMES][2] = {
                         "拒绝：没有丢失，但有请求没有得到处理"},
     [HAZARD_SLOW] = {"nothing lost, but late", "慢：没有丢失，但是晚了"}};
 
+static const hazard_text blanks[HAZARD_BLANKS] = {
+    [BLANK_UNTRIED] = {"not tried", "没有试过"},
+    [BLANK_CLAIMED] = {"not tried: the guard claims to hold, and each claim is tested on its own",
+                       "没有试过：该锁声称能防住，而每项声明都单独测试"},
+    [BLANK_NEVER] = {"cannot happen: the guard does not have what fails",
+                     "不可能发生：该锁没有会出故障的那部分"}};
+
 /* In both languages. */
 static void say(const char *const text[2], FILE *out)
 {
@@ -144,12 +151,17 @@ static void write_row(const struct lab_report *report, const struct hazard *haza
     html_text(out, hazard->title[ZH]);
     fprintf(out, "</small><small><code>%s</code></small></th>", hazard->id);
     for (int c = 0; c < columns->n; c++) {
+        bool blank = true;
         fputs("<td>", out);
         for (int i = 0; i < report->n_results; i++) {
             const struct lab_result *result = &report->results[i];
-            if (result->hazard == hazard && strcmp(result->one->guard, columns->guards[c]) == 0)
-                chip(report, i, out);
+            if (result->hazard != hazard || strcmp(result->one->guard, columns->guards[c]) != 0)
+                continue;
+            chip(report, i, out);
+            blank = false;
         }
+        if (blank)
+            fputs(hazard_blank_texts[hazard_blank(hazard, columns->guards[c])].sign, out);
         fputs("</td>", out);
     }
     fputs("</tr>\n", out);
@@ -261,6 +273,11 @@ static void write_legend(FILE *out)
         const char *outcome = hazard_outcome_text((enum hazard_outcome)i);
         fprintf(out, "<span class='chip %s'><b>%s</b>%s<small>", outcome, signs[i], outcome);
         say(meanings[i], out);
+        fputs("</small></span>", out);
+    }
+    for (int i = 0; i < HAZARD_BLANKS; i++) {
+        fprintf(out, "<span class='chip'><b>%s</b><small>", hazard_blank_texts[i].sign);
+        say(blanks[i], out);
         fputs("</small></span>", out);
     }
     fputs("</p>\n", out);

@@ -57,6 +57,39 @@ TEST_THAT(steps_make_sense)
             check_steps(hazard_list[i], one->steps ? one->steps : hazard_list[i]->steps);
 }
 
+/* What is tried can strike. Where a claim is said to hold, the case that differs in nothing from
+ * the row's own setting says so, too. */
+TEST_THAT(why_a_cell_is_empty_agrees_with_the_cases)
+{
+    for (size_t i = 0; hazard_list[i] != NULL; i++)
+        for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++) {
+            const enum hazard_blank blank = hazard_blank(hazard_list[i], one->guard);
+            if (blank == BLANK_NEVER)
+                fail_msg("%s is tried on %s, which it never strikes", hazard_list[i]->id,
+                         one->guard);
+            if (blank == BLANK_CLAIMED && one->as[EN] == NULL &&
+                (one->expected == HAZARD_UNSAFE || one->expected == HAZARD_STUCK))
+                fail_msg("%s: %s claims to hold, and is expected to fail", hazard_list[i]->id,
+                         one->guard);
+        }
+}
+
+TEST_THAT(an_empty_cell_goes_by_names_and_claims)
+{
+    const struct hazard *wrong = hazard_find("wrong-delete"), *herd = hazard_find("zk-herd"),
+                        *lost = hazard_find("zk-lost-create"), *slip = hazard_find("off-by-one");
+    assert_int_equal(hazard_blank(wrong, "redlock"), BLANK_CLAIMED);     /* owner */
+    assert_int_equal(hazard_blank(wrong, "redis-setnx"), BLANK_UNTRIED); /* a bare DEL */
+    assert_int_equal(hazard_blank(wrong, "sql-row"), BLANK_NEVER);       /* no key to delete */
+    assert_int_equal(hazard_blank(herd, "redis-token"), BLANK_NEVER);    /* polls */
+    assert_int_equal(hazard_blank(herd, "pg-advisory"), BLANK_UNTRIED);  /* wakes */
+    assert_int_equal(hazard_blank(lost, "zk-readwrite"), BLANK_UNTRIED); /* by its name */
+    assert_int_equal(hazard_blank(lost, "redis-token"), BLANK_NEVER);
+    assert_int_equal(hazard_blank(hazard_find("memcached-restart"), "memcached"), BLANK_UNTRIED);
+    assert_int_equal(hazard_blank(hazard_find("two-processes"), "redlock"), BLANK_CLAIMED);
+    assert_int_equal(hazard_blank(slip, "none"), BLANK_UNTRIED); /* of the business */
+}
+
 TEST_THAT(each_failure_has_its_fix_beside_it)
 {
     for (size_t i = 0; hazard_list[i] != NULL; i++) {

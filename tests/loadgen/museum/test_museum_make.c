@@ -91,6 +91,7 @@ TEST_THAT(a_part_is_shown_and_the_rest_is_named)
     assert_true(has("index.html", "This scene was not recorded: failover under redis-token."));
     assert_true(has("index.html", "The sale without a lock was not recorded."));
     assert_true(has("matrix.html", "are not shown: 1"));
+    assert_true(has("matrix.html", "<b>—</b> cannot happen: the guard does not have what fails"));
     assert_true(has("zh/index.html", "B 写入 700。"));
     assert_true(has("lesson/lost-update.html", "<details class=\"exhibit\" id=\"none\" open>"));
 }
