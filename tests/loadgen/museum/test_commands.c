@@ -64,7 +64,7 @@ static int assert_done(const char *guard, const char *text)
         for (const char *const *mark = (const char *const[]){"->", "--", NULL}; *mark; mark++)
             if (strstr(line, *mark) != NULL)
                 *strstr(line, *mark) = '\0';
-        if (strncmp(line, "C:", 2) == 0)
+        if (strncmp(line, "C:", 2) == 0 || strncmp(line, "Java", 4) == 0)
             continue;
         bool alternative = strstr(line, ", or ") != NULL, any = false;
         char *rest = line, *command;
