@@ -1,5 +1,7 @@
 /* Orders for many items at once, with lanes on: one round trip for the locks and one commit. Each
  * order has its own outcome. */
+#include "guard.h"
+#include "lateness.h"
 #include "process.h"
 #include "redis.h"
 #include "together.h"
@@ -173,6 +175,7 @@ TEST_THAT(nothing_is_lost_beside_another_instance_with_the_same_locks)
     lk_error error;
     lk_stats stats;
     pthread_t thread;
+    const int64_t start_ms = test_now_ms();
     together_start_locked();
     assert_int_equal(lk_open("redis-token", rig.redis->url, NULL, &other.client, &error), LK_OK);
     assert_int_equal(pthread_create(&thread, NULL, hold_now_and_then, &other), 0);
@@ -185,7 +188,9 @@ TEST_THAT(nothing_is_lost_beside_another_instance_with_the_same_locks)
     lk_close(other.client);
     lk_client_stats(atomic_load(&guard_default(rig.service->guards)->client), &stats);
     assert_true(other.held > 0 && stats.refusals > 0); /* they contended */
-    assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
-    assert_int_equal(together_sold(), ORDERS);
+    const size_t sold = ops_count(ops, ORDERS, 201);
+    assert_true(sold == ORDERS || lateness_since(start_ms) > GUARD_COMMAND_TIMEOUT_MS / 4);
+    assert_int_equal(sold + ops_count(ops, ORDERS, 503), ORDERS); /* Redis answered too late */
+    assert_int_equal(together_sold(), sold);
     assert_true(audit_is_clean(rig.service));
 }

@@ -1,9 +1,12 @@
 /* --redis and --redis-replicas reach the lock library: Sentinels, a cluster, replicas. */
 #include "guard.h"
+#include "process.h"
 #include "sandbox.h"
 #include "tests.h"
 
 #include <stdio.h>
+
+enum { WELL_WITHIN_MS = 20000 };
 
 static struct sandbox *sandbox;
 
@@ -40,6 +43,17 @@ static lk_status lock_at(const char *redis, int64_t replicas)
     return status;
 }
 
+/* Whether it is granted there. A busy machine may need more than one attempt. */
+static bool locks_at(const char *redis)
+{
+    const int64_t until_ms = test_now_ms() + WELL_WITHIN_MS;
+    lk_status status;
+    do
+        status = lock_at(redis, 0);
+    while (status == LK_UNAVAILABLE && test_now_ms() < until_ms);
+    return status == LK_OK;
+}
+
 GROUP_FIXTURE(open_sandbox, close_sandbox);
 
 TEST_THAT(guards_lock_where_sentinels_say_and_where_replicas_are)
@@ -48,7 +62,7 @@ TEST_THAT(guards_lock_where_sentinels_say_and_where_replicas_are)
     assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
     char list[2 * SANDBOX_TEXT_MAX];
     snprintf(list, sizeof list, "%s,redis://127.0.0.1:1", set.url); /* for redlock */
-    assert_int_equal(lock_at(list, 0), LK_OK);
+    assert_true(locks_at(list));
     assert_int_equal(lock_at(set.url, 2), LK_UNAVAILABLE); /* there is only one replica */
     assert_int_equal(lock_at(set.replica->url, 0), LK_UNAVAILABLE);
 }
@@ -57,5 +71,5 @@ TEST_THAT(guards_lock_on_a_cluster)
 {
     struct sandbox_cluster cluster;
     assert_int_equal(sandbox_cluster(sandbox, false, &cluster), 0);
-    assert_int_equal(lock_at(cluster.url, 0), LK_OK);
+    assert_true(locks_at(cluster.url));
 }
