@@ -118,10 +118,10 @@ TEST_THAT(a_wrong_balance_is_told_as_the_withdrawal_that_is_missing)
 {
     static const struct {
         const char *id, *en, *zh;
-    } told[] = {{"not-deducted", "make 500: one withdrawal of 200 was not deducted.",
+    } told[] = {{"not-deducted", "not 500: one withdrawal of 200 was not deducted.",
                  "应为 500：有一笔 200 的扣款没有扣掉。"},
-                {"too-little", "make 500: 200 too little was deducted.", "应为 500，少扣了 200。"},
-                {"too-much", "make 500: 200 too much was deducted.", "应为 500，多扣了 200。"}};
+                {"too-little", "not 500: 200 too little was deducted.", "应为 500：少扣了 200。"},
+                {"too-much", "not 500: 200 too much was deducted.", "应为 500：多扣了 200。"}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         json_t *recording = lab("sends");
         json_t *record = json_array_get(json_object_get(recording, "results"), 0);
