@@ -257,8 +257,10 @@ TEST_THAT(lock_deleted_under_the_holder_is_noticed_and_nothing_written)
         assert_non_null(watch);
         assert_int_equal(redis_do(shop.redis, "DEL %s", scene.lock), 1);
         assert_true(redis_watch_sees(watch, "DEL", SEEN_WITHIN_MS));
+        const int64_t deleted_ms = test_now_ms();
         /* The watchdog asks for the lock's renewal, and is told that it is gone. */
         assert_true(redis_watch_sees(watch, scene.lock, SEEN_WITHIN_MS));
+        assert_true(ended_within(deleted_ms, LEASE_MS / 3 + SLACK_MS));
         redis_watch_close(watch);
         assert_true(wait_until(loss_is_known, &scene, SEEN_WITHIN_MS));
         let_it_write();

@@ -2,6 +2,9 @@
  * Locks whose transaction is undecided, in cases that test_undecided.c does not have: a PUT, the
  * task that closes orders, a full keeper, a service that ends meanwhile.
  */
+#include "guard.h"
+#include "lateness.h"
+#include "process.h"
 #include "undecided_plan.h"
 #include "tests.h"
 
@@ -143,6 +146,7 @@ TEST_THAT(where_all_places_are_taken_workers_wait_with_their_locks)
 {
     static struct op ops[MANY];
     char id[16], full[64];
+    const int64_t start_ms = test_now_ms();
     start("redis-token");
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "a%d", i);
@@ -169,6 +173,7 @@ TEST_THAT(where_all_places_are_taken_workers_wait_with_their_locks)
         assert_true(balance == FIRST - 100 || (balance == FIRST && ops[i].answer.status == 503));
         written += balance != FIRST;
     }
+    assert_true(written == MANY || lateness_since(start_ms) > GUARD_COMMAND_TIMEOUT_MS / 4);
     assert_true(written > KEEPER_LOCK_SETS_MAX); /* some worker has waited */
     assert_int_equal(atomic_load(&plan.releases), written);
     assert_true(audit_is_clean(rig.service));

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { AT_ONCE_MS = 1000, BACK_WITHIN_MS = 60000, PINGERS = 6 };
+enum { AT_ONCE_MS = 1000, BACK_WITHIN_MS = 15000, PINGERS = 6 };
 
 static const db_put any = {.expected_version = -1};
 
@@ -148,7 +148,7 @@ TEST_THAT(a_killed_server_is_told_at_once_and_used_again_when_back)
     assert_true(WIFSIGNALED(sandbox_signal(pg_server, SIGKILL)));
     int64_t start_ms = now_ms();
     while (db_ping(fixture->store) == DB_OK) /* an orphaned backend may still commit for a while */
-        assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
+        assert_true(ended_within(start_ms, BACK_WITHIN_MS));
     start_ms = now_ms();
     assert_int_equal(DB_UNAVAILABLE, db_run(fixture->store, work_change, &change, &error));
     assert_int_equal(DB_UNAVAILABLE, db_ping(fixture->store));
@@ -157,7 +157,7 @@ TEST_THAT(a_killed_server_is_told_at_once_and_used_again_when_back)
     expect_says(&error, "PostgreSQL: connection");
     assert_true(ended_within(start_ms, AT_ONCE_MS));
     while (sandbox_restart(pg_server) != 0) /* until the old backends have ended */
-        assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
+        assert_true(ended_within(start_ms, BACK_WITHIN_MS));
     assert_int_equal(DB_OK, db_ping(fixture->store));
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, &error));
     assert_int_equal(99, balance(fixture, "a"));

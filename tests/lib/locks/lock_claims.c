@@ -62,7 +62,8 @@ static bool distributed(const lk_provider_info *guard)
 static void end_lock(const lk_provider_info *guard, struct hooked *ahead)
 {
     if (has(guard, LK_CAP_LEASE) && (world->left_ms(CLAIM_KEY) >= 0 || !world->exists(CLAIM_KEY)))
-        assert_true(world_frees(CLAIM_KEY, CLAIM_LONG_MS));
+        assert_true(comes_within(world_is_free, (char[]){CLAIM_KEY},
+                                 world->crash_bound_ms(guard, CLAIM_LEASE_MS) + CLAIM_GRACE_MS));
     else if (has(guard, LK_CAP_LEASE) && !has(guard, LK_CAP_SERVER_CLOCK))
         ahead->ahead_us = AHEAD_US;
     else

@@ -42,6 +42,7 @@ static lk_status acquire_within(lk_client *client, int64_t bound_ms, lk_hold *ho
     do
         status = world_acquire(client, CLAIM_KEY, 0, bound_ms, hold);
     while (status != LK_OK && ended_within(start_ms, bound_ms));
+    assert_true(status != LK_OK || ended_within(start_ms, bound_ms));
     return status;
 }
 

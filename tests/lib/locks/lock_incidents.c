@@ -1,4 +1,5 @@
 #include "lock_incidents.h"
+#include "lateness.h"
 #include "lock_claims.h"
 #include "lock_world.h"
 #include "process.h"
@@ -182,7 +183,7 @@ bool incident_refused_try(const lk_provider_info *guard)
     for (size_t i = 0; i < sizeof waits_ms / sizeof waits_ms[0]; i++) {
         lk_status status = world_acquire(other, CLAIM_KEY, CLAIM_HELD_MS, waits_ms[i], &second);
         assert_int_equal(status, LK_TIMEOUT);
-        assert_true(wait_until(is_alone, &alone, CLAIM_LONG_MS));
+        assert_true(comes_within(is_alone, &alone, CLAIM_GRACE_MS));
     }
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(world_acquire(other, CLAIM_KEY, CLAIM_HELD_MS, 0, &second), LK_OK);

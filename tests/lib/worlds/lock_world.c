@@ -86,14 +86,14 @@ lk_stats world_stats(const lk_client *client)
     return stats;
 }
 
-static bool is_free(void *key)
+bool world_is_free(void *key)
 {
     return !world->exists(key);
 }
 
 bool world_frees(const char *key, int64_t wait_ms)
 {
-    return wait_until(is_free, (void *)key, wait_ms);
+    return wait_until(world_is_free, (void *)key, wait_ms);
 }
 
 /* A postmaster's children work for it and outlive it by some milliseconds. The server is stopped

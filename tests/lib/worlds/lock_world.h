@@ -74,6 +74,8 @@ lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, in
                         lk_hold *hold);
 /* True as soon as the key is free on the server; false if it was not within wait_ms. */
 bool world_frees(const char *key, int64_t wait_ms);
+/* For comes_within(). */
+bool world_is_free(void *key);
 /* Stops (or continues) each server with all its processes; kills each; starts each again. They fail
  * the test on an error. */
 void world_freeze(bool on);
