@@ -194,14 +194,12 @@ static int count_late(void)
 
 static bool all_are_ready(void *arg)
 {
-    (void)arg;
-    static struct reply reply;
     bool all = true;
+    (void)arg;
     for (int i = 0; i < INSTANCES; i++) {
-        struct client client = {.port = instances[i]->port, .fd = -1};
-        client_call(&client, "GET", "/readyz", NULL, NULL, SHOP_WAIT_MS, &reply);
-        client_close(&client);
-        all = all && reply.status == 200;
+        json_t *ready = client_get(instances[i]->port, "/readyz");
+        all = all && ready != NULL;
+        json_decref(ready);
     }
     return all;
 }

@@ -246,14 +246,12 @@ static bool readiness_is(void *status)
 
 static bool all_are_ready(void *arg)
 {
-    static struct reply ready;
     bool all = true;
     (void)arg;
     for (int i = 0; i < INSTANCES; i++) {
-        struct client client = {.port = instances[i]->port, .fd = -1};
-        client_call(&client, "GET", "/readyz", NULL, NULL, SHOP_WAIT_MS, &ready);
-        client_close(&client);
-        all = all && ready.status == 200;
+        json_t *ready = client_get(instances[i]->port, "/readyz");
+        all = all && ready != NULL;
+        json_decref(ready);
     }
     return all;
 }
