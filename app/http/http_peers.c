@@ -12,6 +12,7 @@
 #include "hash_map.h"
 #include "http_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,9 +103,11 @@ static int64_t too_many(const struct http *http)
 static void end_incomplete(struct http *http, struct conn *conn)
 {
     const int64_t read_us = http->limits.read_ms * 1000;
-    answer_straight(http, conn, PROBLEM_OVERLOADED,
-                    "all connections are taken, and this request was not complete in time",
-                    http_now_us() - conn->due_us + read_us);
+    char detail[128];
+    snprintf(detail, sizeof detail,
+             "all connections are taken, and this request was not complete within %lld ms",
+             (long long)http->limits.whole_ms);
+    answer_straight(http, conn, PROBLEM_OVERLOADED, detail, http_now_us() - conn->due_us + read_us);
     http->metrics.gave_way++;
     conn_shutdown(http, conn);
 }

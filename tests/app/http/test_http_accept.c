@@ -126,6 +126,7 @@ TEST_THAT(a_dripping_request_gives_way)
     assert_int_equal(raw_read(slow[0], 0, RAW_WAIT_MS, &reply), 503);
     assert_true(test_now_ms() - began_ms < 10000); /* not by its own limit */
     assert_non_null(strstr(reply.body, "overloaded"));
+    assert_non_null(strstr(reply.body, "not complete within 1000 ms"));
     assert_string_equal(raw_header(&reply, "Retry-After", header, sizeof(header)), "1");
     raw_free(&reply);
     assert_true(raw_closed(slow[0], RAW_WAIT_MS));
