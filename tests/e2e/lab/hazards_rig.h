@@ -2,6 +2,7 @@
 #ifndef HAZARDS_RIG_H
 #define HAZARDS_RIG_H
 
+#include "json_schema.h"
 #include "program.h"
 #include "shop.h"
 #include "tests.h"
@@ -84,10 +85,21 @@ static inline void expect(const char *const *args, int status)
     fail_msg("hazards ended with %d, not %d", got, status);
 }
 
+static inline json_t *load_json(const char *path)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+/* What a run has written. It obeys its published schema. */
 static inline json_t *load_report(void)
 {
-    json_t *json = json_load_file(report, 0, NULL);
-    assert_non_null(json);
+    char message[512];
+    json_t *json = load_json(report), *schema = load_json("loadgen/lab/matrix.schema.json");
+    if (!schema_holds(schema, json, message, sizeof message))
+        fail_msg("the report of the lab: %s", message);
+    json_decref(schema);
     return json;
 }
 

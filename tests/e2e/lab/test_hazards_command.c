@@ -165,13 +165,13 @@ TEST_THAT(wrong_arguments_are_told)
 TEST_THAT(list_shows_what_is_asked_for)
 {
     expect((const char *const[]){"list", "--json", report, NULL}, EXIT_SUCCESS);
-    json_t *json = load_report();
+    json_t *json = load_json(report);
     assert_true(json_array_size(json) >= 30);
     json_decref(json);
     expect((const char *const[]){"list", "--hazard", "lost-update", "--hazard", "eviction",
                                  "--guard", "none", "--json", report, NULL},
            EXIT_SUCCESS);
-    json = load_report();
+    json = load_json(report);
     assert_int_equal(json_array_size(json), 1);
     assert_int_equal(count(json_array_get(json, 0), "cases"), 1);
     json_decref(json);
