@@ -144,6 +144,12 @@ static json_t *commands_json(const struct page *page, const json_t *record, bool
     json_t *own = json_object_get(json_object_get(all, "guards"), text_of(record, "guard"));
     if (own != NULL)
         json_object_update(commands, own);
+    const char *point;
+    json_t *command;
+    json_object_foreach(commands, point, command)
+    {
+        json_object_set_new(commands, point, words_code(page->words, json_string_value(command)));
+    }
     return commands;
 }
 

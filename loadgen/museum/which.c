@@ -108,8 +108,10 @@ static void write_guard(const struct page *page, const char *guard)
     fprintf(page->out, "<dt>%s</dt><dd>", words_get(page->words, "which.costs"));
     write_cost(page, guard);
     fputs("</dd></dl>\n<pre>", page->out);
-    html_escape(text_of(own, "code"), page->out);
+    json_t *code = words_code(page->words, text_of(own, "code"));
+    html_escape(json_string_value(code), page->out);
     fputs("</pre>\n</article>\n", page->out);
+    json_decref(code);
 }
 
 void which_write(const struct page *page)

@@ -87,6 +87,26 @@ void words_fill(const char *text, const json_t *args, FILE *out)
     html_escape(text, out);
 }
 
+json_t *words_code(const json_t *words, const char *code)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    json_t *filled = json_string("");
+    while (*code != '\0') {
+        char name[64];
+        const size_t length = *code == '<' ? strspn(code + 1, letters) : 0;
+        const bool is_name = length > 0 && code[1 + length] == '>';
+        const size_t taken = is_name ? length + 2 : 1 + strcspn(code + 1, "<");
+        snprintf(name, sizeof name, "%.*s", (int)length, code + 1);
+        json_t *longer =
+            is_name ? json_sprintf("%s%s", json_string_value(filled), words_of(words, "code", name))
+                    : json_sprintf("%s%.*s", json_string_value(filled), (int)taken, code);
+        json_decref(filled);
+        filled = longer;
+        code += taken;
+    }
+    return filled;
+}
+
 void args_count(json_t *args, const char *name, int64_t value)
 {
     char text[TEXT_MAX];

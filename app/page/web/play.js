@@ -9,10 +9,12 @@ async function load(name) {
   return files.get(name);
 }
 
-// The words of the page's language, and the commands behind the points of a sale under this guard.
+// The words of the page's language, and the commands behind the points of a sale under this guard, their remarks in words.
 export async function materialOf(guard, fenced) {
   const [words, { store, guards }] = await Promise.all([load(`player.${language()}`), load("commands")]);
-  return { words, commands: { ...store[fenced ? "item fenced" : "item"], ...guards[guard] } };
+  const commands = Object.entries({ ...store[fenced ? "item fenced" : "item"], ...guards[guard] });
+  const inWords = (code) => code.replace(/<([a-z0-9-]+)>/g, (_, name) => words[`code.${name}`]);
+  return { words, commands: Object.fromEntries(commands.map(([point, code]) => [point, inWords(code)])) };
 }
 
 function sentence([, who, point, value, fence], words) {

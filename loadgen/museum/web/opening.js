@@ -1,9 +1,9 @@
-/* The opening plays by itself: the counter runs from the stock to what was sold, then it freezes on
- * the two buyers. */
+/* The opening plays by itself in 12 seconds: the counter runs from the stock to what was sold and
+ * freezes, then its style sheet shows the two buyers, one after the other. */
 'use strict';
 
 (() => {
-  const RUN_MS = 6000, PHONES_MAX = 100;
+  const RUN_MS = 7000, PHONES_MAX = 100;
   const sale = document.getElementById('sale');
   if (!sale) return;
   const initial = Number(sale.dataset.initial), sold = Number(sale.dataset.sold);
@@ -35,6 +35,7 @@
       if (part < 1) requestAnimationFrame(step);
       else finish();
     };
+    sale.classList.add('plays');
     requestAnimationFrame(step);
   }
 

@@ -218,6 +218,15 @@ TEST_THAT(the_opening_ends_below_zero_on_two_who_read_one_value)
     assert_int_equal(browser_number(browser, "new Set([...document.querySelectorAll('.buyer em')]"
                                              ".map((e) => e.textContent.match(/\\d+/)[0])).size"),
                      1);
+    /* One after the other, the button last. */
+    assert_true(browser_is(
+        browser, "((at) => at.length === 4 && at.every((s, i) => !i || s > at[i - 1]))("
+                 "[...document.querySelectorAll('.buyer, .buyers p, .why')]"
+                 ".map((e) => parseFloat(getComputedStyle(e).animationDelay)))"));
+    assert_true(browser_await(browser,
+                              "getComputedStyle(document.querySelector('.why')).visibility === "
+                              "'visible'",
+                              MUSEUM_WAIT_MS));
     json_decref(browser_run(browser, "document.querySelector('.why').click();"));
     assert_true(browser_await(browser, "location.hash === '#lost-update/0'", MUSEUM_WAIT_MS));
 }

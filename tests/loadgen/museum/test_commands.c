@@ -52,7 +52,7 @@ static bool was_done(const char *verb)
 }
 
 /* The commands are between ';' and line ends; what follows "->" or "--" is said of them, and a line
- * of C or Java is none. "or" separates alternatives: one of them is enough. Returns how many. */
+ * of C or Java is none. "<or>" separates alternatives: one of them is enough. Returns how many. */
 static int assert_done(const char *guard, const char *text)
 {
     char line[512];
@@ -66,11 +66,11 @@ static int assert_done(const char *guard, const char *text)
                 *strstr(line, *mark) = '\0';
         if (strncmp(line, "C:", 2) == 0 || strncmp(line, "Java", 4) == 0)
             continue;
-        bool alternative = strstr(line, ", or ") != NULL, any = false;
+        bool alternative = strstr(line, ", <or> ") != NULL, any = false;
         char *rest = line, *command;
         while ((command = strsep(&rest, ";,")) != NULL) {
             char verb[32];
-            if (sscanf(command, " or %31[A-Z]", verb) != 1 &&
+            if (sscanf(command, " <or> %31[A-Z]", verb) != 1 &&
                 sscanf(command, " %31[A-Z]", verb) != 1)
                 continue;
             const bool done = was_done(verb);

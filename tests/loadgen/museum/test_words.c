@@ -6,6 +6,7 @@
 #include "web_files.h"
 #include "words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static json_t *en, *zh;
@@ -45,6 +46,67 @@ static void assert_has_places_of(const char *key, const char *one, const char *o
 }
 
 GROUP_FIXTURE(open_words, close_words);
+
+/* Each remark in the code is a place that the language fills in, or the name of a product. Adds the
+ * words that are used. */
+static void assert_remarks(const char *of, const char *code, json_t *used)
+{
+    static const char *const marks[] = {"-- ", "/* ", "// ", "# "};
+    static const char *const names[] = {"<", "...", "SQL", "C\n", "C:", "Java", "Redis\n"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = strstr(code, marks[i]); at != NULL; at = strstr(at + 1, marks[i])) {
+            const char *said = at + strlen(marks[i]);
+            bool is_known = false;
+            for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+                is_known |= strncmp(said, names[k], strlen(names[k])) == 0;
+            if (!is_known)
+                fail_msg("%s: '%.30s' is in English only", of, said);
+        }
+    for (const char *at = strchr(code, '<'); at != NULL; at = strchr(at + 1, '<')) {
+        char key[64];
+        const size_t length = strcspn(at + 1, ">");
+        if (at[1] == '=' || at[1] == ' ')
+            continue;
+        snprintf(key, sizeof key, "code.%.*s", (int)length, at + 1);
+        if (json_object_get(en, key) == NULL)
+            fail_msg("%s: there are no words for %s", of, key);
+        json_object_set_new(used, key, json_true());
+    }
+}
+
+TEST_THAT(each_remark_in_shown_code_is_in_the_language_of_its_page)
+{
+    const char *of, *point, *part;
+    json_t *one, *code, *parts, *used = json_object();
+    json_t *which = json_loads(web_find("which.json"), 0, NULL);
+    json_t *commands = json_loads(web_find("commands.json"), 0, NULL);
+    json_object_foreach(json_object_get(which, "guards"), of, one)
+    {
+        assert_remarks(of, json_string_value(json_object_get(one, "code")), used);
+    }
+    json_object_foreach(commands, part, parts)
+    {
+        json_object_foreach(parts, of, one)
+        {
+            json_object_foreach(one, point, code)
+            {
+                assert_remarks(of, json_string_value(code), used);
+            }
+        }
+    }
+    json_object_foreach(en, of, one)
+    {
+        if (strncmp(of, "code.", 5) == 0 && json_object_get(used, of) == NULL)
+            fail_msg("nothing uses %s", of);
+    }
+    json_t *filled = words_code(zh, "-- <work>\nif (a <= 1) // <hash>");
+    assert_string_equal(json_string_value(filled),
+                        "-- 读取、判断、写入、提交\nif (a <= 1) // key 的哈希值");
+    json_decref(filled);
+    json_decref(used);
+    json_decref(commands);
+    json_decref(which);
+}
 
 TEST_THAT(both_languages_have_the_same_keys_and_places)
 {
