@@ -1,6 +1,7 @@
 /* The museum: each scene is recorded anew on real servers and must still be true, and a browser
  * walks the site as files. */
 #include "bind.h"
+#include "hazard.h"
 #include "museum_looks.h"
 #include "museum_rig.h"
 #include "sandbox_process.h"
@@ -8,6 +9,7 @@
 #include "tests.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +109,7 @@ TEST_THAT(each_scene_steps_on_and_back_to_the_same_pictures)
     assert_int_equal(
         browser_number(browser, "document.querySelectorAll('.exhibit .record').length"),
         (int64_t)scenes_n);
-    for (size_t i = 0; i < scenes_n; i++) { /* one by one: a script has 30 s */
+    for (size_t i = 0; i < scenes_n; i++) {
         char script[3000];
         snprintf(script, sizeof script,
                  GRANTED_FREE PICTURES "return walk(document.getElementById('%s'));", scenes[i].id);
@@ -219,10 +221,10 @@ TEST_THAT(the_opening_ends_below_zero_on_two_who_read_one_value)
                                              ".map((e) => e.textContent.match(/\\d+/)[0])).size"),
                      1);
     /* One after the other, the button last. */
-    assert_true(browser_is(
-        browser, "((at) => at.length === 4 && at.every((s, i) => !i || s > at[i - 1]))("
-                 "[...document.querySelectorAll('.buyer, .buyers p, .why')]"
-                 ".map((e) => parseFloat(getComputedStyle(e).animationDelay)))"));
+    assert_true(browser_is(browser,
+                           "((at) => at.length === 4 && at.every((s, i) => !i || s > at[i - 1]))("
+                           "[...document.querySelectorAll('.buyer, .buyers p, .why')]"
+                           ".map((e) => parseFloat(getComputedStyle(e).animationDelay)))"));
     assert_true(browser_await(browser,
                               "getComputedStyle(document.querySelector('.why')).visibility === "
                               "'visible'",
@@ -319,6 +321,35 @@ TEST_THAT(all_scripts_together_are_small)
     }
     closedir(folder);
     assert_true(scripts > 5 && bytes < 150000);
+}
+
+static size_t bytes_all, bytes_of_lessons;
+
+static int add_file(const char *path, const struct stat *file, int type, struct FTW *walk)
+{
+    (void)walk;
+    if (type == FTW_F) {
+        bytes_all += (size_t)file->st_size;
+        bytes_of_lessons += strstr(path, "/lesson/") != NULL ? (size_t)file->st_size : 0;
+    }
+    return 0;
+}
+
+/* By what a recorded case takes here. What is not recorded here, the levels and a demo, takes less
+ * than 0.4 MB. */
+TEST_THAT(a_site_of_all_cases_takes_less_than_5_MB)
+{
+    enum { FILES = 8, SITE_MAX = 5000000, NOT_RECORDED = 400000 };
+    const size_t recorded = json_array_size(json_object_get(museum.lab, "results"));
+    size_t cases = 0;
+    for (size_t i = 0; hazard_list[i] != NULL; i++)
+        for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++)
+            cases++;
+    assert_int_equal(nftw(museum.folder, add_file, FILES, FTW_PHYS), 0);
+    assert_true(recorded > 10 && cases > 200 && bytes_of_lessons > 0);
+    const size_t site = bytes_all - bytes_of_lessons + bytes_of_lessons / recorded * cases;
+    print_message("a site of %zu cases takes %.1f MB\n", cases, (double)site / 1e6);
+    assert_true(site < SITE_MAX - NOT_RECORDED);
 }
 
 TEST_THAT(the_answer_to_which_lock_follows_the_questions)
