@@ -1,10 +1,15 @@
 /* The arena on two instances: the locks deleted, Redis frozen, an instance killed. */
 #include "arena_rig.h"
+#include "lateness.h"
+#include "process.h"
 #include "tests.h"
 
 #include <stdio.h>
 
 static struct browser *const browser = &page.browser;
+
+/* Where threads run this late, a request waits longer for the store than the service lets it. */
+enum { LATE_MS = 500 };
 
 GROUP_FIXTURE(page_open_serve, page_close);
 
@@ -22,11 +27,14 @@ TEST_THAT(a_deleted_lock_lets_two_in)
 /* What asks it cannot serve, or serves later; what does not ask it is not struck. */
 TEST_THAT(a_frozen_redis_refuses)
 {
+    const int64_t start_ms = test_now_ms();
     assert_true(arena_run(ARENA_SERVE, "fault=cut&buyers=300&stock=250"));
     assert_int_equal(arena_contradictions(ARENA_SERVE), 0);
     assert_true(browser_is(browser, TILE_TOLD("redis-token", "frozen.*answers again")));
     assert_true(browser_is(browser, TILE_TOLD("sql-atomic", "does not ask Redis")));
-    assert_true(browser_is(browser, TILE_IS("sql-atomic", "good")));
+    assert_true(browser_is(browser, TILE_IS("sql-atomic", "good")) ||
+                (browser_is(browser, TILE_IS("sql-atomic", "refused")) &&
+                 lateness_since(start_ms) >= LATE_MS));
     assert_true(browser_is(browser, TILE_TOLD("memcached", "does not ask Redis")));
     assert_true(browser_is(browser, TILE_TOLD("zk-readwrite", "does not ask Redis")));
     assert_true(browser_is(browser, "[...document.querySelectorAll('[data-guard^=redis-]')].some("

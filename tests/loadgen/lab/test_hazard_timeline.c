@@ -83,3 +83,14 @@ TEST_THAT(a_try_that_had_the_lock_is_not_folded)
     run_sort_events(&run);
     assert_int_equal(run.n_events, 9);
 }
+
+TEST_THAT(nodes_are_listed_so_that_two_are_not_read_as_one_number)
+{
+    char list[RUN_NODES_MAX];
+    run_node_list("45", list);
+    assert_string_equal(list, "4, 5");
+    run_node_list("12345", list);
+    assert_string_equal(list, "1, 2, 3, 4, 5");
+    run_node_list("", list);
+    assert_string_equal(list, "");
+}
