@@ -128,7 +128,9 @@ int fault_reboot(struct hazard_run *run, const struct hazard_step *step)
 
 int fault_down(struct hazard_run *run, const struct hazard_step *step)
 {
-    run_note(run, "locks", "nodes %s killed", step->what);
+    char list[RUN_NODES_MAX];
+    run_node_list(step->what, list);
+    run_note(run, "locks", "nodes %s killed", list);
     for (const char *node = step->what; *node != '\0'; node++)
         if (sandbox_signal(run->world->nodes[*node - '1'], SIGKILL) == -1)
             return fail(run, "a node could not be killed");
@@ -153,7 +155,9 @@ static bool node_lacks_it(void *arg)
 
 int fault_up(struct hazard_run *run, const struct hazard_step *step)
 {
-    run_note(run, "locks", "nodes %s start empty", step->what);
+    char list[RUN_NODES_MAX];
+    run_node_list(step->what, list);
+    run_note(run, "locks", "nodes %s start empty", list);
     for (const char *which = step->what; *which != '\0'; which++) {
         struct node node = {run, run->world->nodes[*which - '1']};
         if (sandbox_restart(node.server) != 0 || run_until(run, node_lacks_it, &node) != 0)
@@ -307,11 +311,14 @@ int fault_asking_lost(struct hazard_run *run, const struct hazard_step *step)
 
 int fault_lost(struct hazard_run *run, const struct hazard_step *step)
 {
+    char list[RUN_NODES_MAX] = "";
     struct loss loss = {run, step};
     if (run_until(run, was_lost, &loss) != 0)
         return fail(run, "no answer was lost");
+    if (step->what != NULL)
+        run_node_list(step->what, list);
     run_note(run, "locks", "%s's answer is lost%s%s", who_name(step->who),
-             step->what != NULL ? ", nodes " : "", step->what != NULL ? step->what : "");
+             list[0] != '\0' ? ", nodes " : "", list);
     return 0;
 }
 

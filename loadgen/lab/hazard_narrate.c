@@ -9,7 +9,7 @@
 
 enum { SENTENCE_MAX = 400, TRACE_MAX = 256, LOOK_EVERY_MS = 100 };
 
-/* {who} {what} {nodes} {wish} {status} {values} {noted}: filled in below. */
+/* {who} {what} {list} {nodes} {wish} {status} {values} {noted}: filled in below. */
 static const hazard_text sentences[HAZARD_VERBS] = {
     [SEND] = {"{who} asks to {wish}.", "{who} 请求{wish}。"},
     [UNTIL] = {"{who} is held at \"{what}\"{values}.", "{who} 走到“{what}”，停在那里{values}。"},
@@ -53,9 +53,9 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [GONE] = {"The lock server says: the key is gone.", "锁服务器说：key 已经没有了。"},
     [STILL_THERE] = {"The lock server says: the key is still there.", "锁服务器说：key 还在。"},
     [DELETE] = {"Somebody deletes the key on the lock server.", "锁 key 在锁服务器上被删除。"},
-    [DOWN] = {"Nodes {what} of the lock servers are killed.", "锁服务器的节点 {what} 被强杀。"},
-    [UP] = {"Nodes {what} of the lock servers start again, empty.",
-            "锁服务器的节点 {what} 丢了数据重启。"},
+    [DOWN] = {"Nodes {list} of the lock servers are killed.", "锁服务器的节点 {what} 被强杀。"},
+    [UP] = {"Nodes {list} of the lock servers start again, empty.",
+            "锁服务器的节点 {list} 丢了数据重启。"},
     [REBOOT] = {"The lock server is killed and started again: {noted}.",
                 "锁服务器被强杀后重启：{noted}。"},
     [LOSE] = {"The network will lose the answer to {who}'s next command about the lock{nodes}.",
@@ -223,14 +223,14 @@ static bool has_released_early(const struct actor *actor)
     return held > 0 && released >= held;
 }
 
-static void tell_nodes(const struct hazard_run *run, const struct hazard_step *step, char *out,
-                       size_t size)
+/* list: the step's nodes; "": it names none. */
+static void tell_nodes(const struct hazard_run *run, const char *list, char *out, size_t size)
 {
     static const hazard_text forms = {" (nodes %s)", "（节点 %s）"};
     const char *form = forms[run->how.language];
     out[0] = '\0';
-    if (step->what != NULL)
-        snprintf(out, size, form, step->what);
+    if (list[0] != '\0')
+        snprintf(out, size, form, list);
 }
 
 /* Copies the sentence with one of its names replaced. */
@@ -306,8 +306,8 @@ static const char *noted(const struct hazard_run *run)
 
 void narrate_step(struct hazard_run *run, const struct hazard_step *step)
 {
-    char sentence[SENTENCE_MAX], values[80] = "", nodes[40], wish[120] = "", stands[80] = "",
-                                 status[100] = "-";
+    char sentence[SENTENCE_MAX], values[80] = "", nodes[40], list[RUN_NODES_MAX], wish[120] = "",
+                                 stands[80] = "", status[100] = "-";
     if (is_silent(run) || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
     const hazard_text *said = step->who == CROWD     ? crowd_sentences
@@ -336,7 +336,9 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     put_number(sentence, "{torn}", atomic_load(&run->readers.torn));
     put(sentence, "{values}", values);
     put(sentence, "{who}", who_name(step->who));
-    tell_nodes(run, step, nodes, sizeof nodes);
+    run_node_list(step->what == NULL ? "" : step->what, list);
+    tell_nodes(run, list, nodes, sizeof nodes);
+    put(sentence, "{list}", list);
     put(sentence, "{nodes}", nodes);
     put(sentence, "{what}", step->what == NULL ? "" : step->what);
     put(sentence, "{wish}", wish);

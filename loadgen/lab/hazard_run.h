@@ -168,6 +168,10 @@ bool actor_was_refused(const struct actor *actor); /* or never answered */
 /* status: of HTTP; -1: none came. problem: its name; "": none. */
 enum hazard_answer actor_answer_of(int status, const char *problem);
 
+/* hazard_timeline.c: redlock's nodes "45", for a reader: "4, 5". */
+enum { RUN_NODES_MAX = 16 };
+void run_node_list(const char *nodes, char out[RUN_NODES_MAX]);
+
 /* hazard_steps.c */
 int step_do(struct hazard_run *run, const struct hazard_step *step);
 

@@ -14,6 +14,14 @@ static struct run_event *add(struct hazard_run *run)
     return run->n_events < RUN_EVENTS_MAX ? &run->events[run->n_events++] : NULL;
 }
 
+void run_node_list(const char *nodes, char out[RUN_NODES_MAX])
+{
+    size_t n = 0;
+    for (; *nodes != '\0' && n + 4 < RUN_NODES_MAX; nodes++)
+        n += (size_t)snprintf(out + n, RUN_NODES_MAX - n, "%s%c", n > 0 ? ", " : "", *nodes);
+    out[n] = '\0';
+}
+
 void run_note(struct hazard_run *run, const char *actor, const char *format, ...)
 {
     struct run_event *event = add(run);
