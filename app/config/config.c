@@ -105,7 +105,7 @@ static void read_flags(int argc, char **argv, bool shows_lab, struct command_lin
         .parser = take_option,
         .args_doc = "\narchive --before=YYYY-MM FILE\naudit [--archive=FILE]\nbackup FILE\nexport "
                     "--journal "
-                    "[--archive=FILE]\nmigrate",
+                    "[--archive=FILE]\nmigrate\ntoken ROLE NAME",
         .doc = "Flash-sale and account-balance service with exchangeable locks.\v"
                "Each setting is taken from its flag, else from the environment (SECKILL_WAIT_MS "
                "for --wait-ms), else from the file, else it has its default."};

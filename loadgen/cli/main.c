@@ -48,9 +48,9 @@ static const struct command commands[] = {
      "balance changes under several guards, prints the verdicts and stops everything.\v"
      "Example:\n  loadgen demo --html report.html\n" LOAD_NOTES,
      &options_demo_argp, demo_run},
-    {"serve", "a service to play with, with private Redis servers",
-     "Starts three private Redis and two instances of the service, with a sample item and account; "
-     "Ctrl-C stops them all.\v"
+    {"serve", "a service to play with, with private lock servers",
+     "Starts three private Redis, memcached, ZooKeeper and PostgreSQL, and two instances of the "
+     "service, with a sample item and account; Ctrl-C stops them all.\v"
      "Examples:\n  loadgen serve --listen 127.0.0.1:8080\n"
      "  loadgen serve --follow --site build/site\n",
      &options_serve_argp, serve_run},
