@@ -11,7 +11,8 @@ enum {
     PAGE = 1000,         /* rows */
     COMPARISONS_MAX = 3, /* audit and rows are read at different moments: repeat if they disagree */
     COMPARISON_PAUSE_MS = 50,
-    ROW_WAITS_MAX = 200 /* such pauses, for rows that wait for a transaction */
+    ROW_WAIT_MS =
+        10000 /* at most, and at most the patience: for rows that wait for a transaction */
 };
 
 struct subject {
@@ -139,22 +140,31 @@ static int take_page(struct comparison *comparison, char place[static RUN_PLACE_
 }
 
 /* Reads to the end. Rows of a transaction that may still commit hold the others up: waits for it.
- */
+ * Without the rows behind it nothing can be judged: -1. */
 static int take_rows(struct comparison *comparison)
 {
+    struct run *run = comparison->run;
+    const int64_t patience_ms = run->options->patience_ms;
+    const int64_t wait_ms = patience_ms < ROW_WAIT_MS ? patience_ms : ROW_WAIT_MS;
     char place[RUN_PLACE_MAX];
     bool more = true;
     size_t rows = 0;
-    int result = 0;
-    strcpy(place, comparison->run->ledger_start);
-    for (int waits = 0; more && result == 0 && waits <= ROW_WAITS_MAX;) {
-        result = take_page(comparison, place, &more, &rows);
-        if (rows == 0 && more && result == 0) {
-            steady_sleep_ms(COMPARISON_PAUSE_MS);
-            waits++;
+    strcpy(place, run->ledger_start);
+    for (int64_t waited_ms = 0; more; waited_ms += rows == 0 ? COMPARISON_PAUSE_MS : 0) {
+        if (waited_ms > wait_ms) {
+            snprintf(run->message, sizeof run->message,
+                     "GET /v1/ledger: more rows, but none for %lld ms: an open transaction on the "
+                     "database server holds the feed up; end it (pg_stat_activity, "
+                     "pg_prepared_xacts), and run again",
+                     (long long)wait_ms);
+            return -1;
         }
+        if (take_page(comparison, place, &more, &rows) != 0)
+            return -1;
+        if (rows == 0 && more)
+            steady_sleep_ms(COMPARISON_PAUSE_MS);
     }
-    return result;
+    return 0;
 }
 
 /* Counts the rows that are not the effect of an accepted or unknown request, or are its second

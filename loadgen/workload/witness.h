@@ -30,7 +30,8 @@ struct witness {
 };
 
 /* Adds the result to *verdict, and counter-example and disagreements to run. Returns 0, or -1 with
- * run->message if the audit or the ledger cannot be read. */
+ * run->message if the audit or the ledger cannot be read to its end: rows that an open transaction
+ * holds back are awaited for a while, and are never taken for missing. */
 int witness_judge(struct run *run, const struct witness *witness, struct verdict *verdict);
 
 /* Records the end of the ledger before the run's first change. Reading starts there, or at the

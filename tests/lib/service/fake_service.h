@@ -34,6 +34,8 @@ struct fake_defects {
     int lie_nth;       /* row of the lie; 0: the third */
     bool clean_audit;  /* the audit reports nothing, whatever happened */
     bool hides_excess; /* the ledger lacks the rows of pieces sold beyond the stock */
+    int held_row;      /* the ledger has more rows, but never shows the Nth nor those behind it: a
+                          transaction on the database server stays open */
 };
 
 struct fake_options {

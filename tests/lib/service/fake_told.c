@@ -71,6 +71,7 @@ void fake_tell_ledger(struct fake_service *service, const char *query, struct to
 {
     json_t *told = told_ledger(service), *rows = json_array(), *row;
     const long long last = (long long)json_array_size(told);
+    const int held = service->options.defects.held_row;
     const char *from = strstr(query, "after="), *at_most = strstr(query, "limit=");
     const long long limit = at_most != NULL ? atoll(at_most + strlen("limit=")) : 100;
     long long after = from != NULL ? atoll(from + strlen("after=")) : 0;
@@ -80,7 +81,8 @@ void fake_tell_ledger(struct fake_service *service, const char *query, struct to
     size_t i;
     json_array_foreach(told, i, row)
     {
-        if ((long long)i >= after && (long long)i - after < limit) {
+        bool shown = held == 0 || (long long)i + 1 < held;
+        if (shown && (long long)i >= after && (long long)i - after < limit) {
             json_array_append(rows, row);
             end = (long long)i + 1;
         }

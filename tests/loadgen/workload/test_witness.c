@@ -101,6 +101,25 @@ TEST_THAT_WITH(liars_who_agree_are_found_by_the_answers, reset, stop_fakes)
     assert_true(verdict_is_broken(&run.verdict));
 }
 
+/* Rows that the service does not show yet are not missing: a service that is right is not accused.
+ */
+TEST_THAT_WITH(feed_that_is_held_up_is_not_judged, reset, stop_fakes)
+{
+    static const struct workload *const judged[] = {&workload_sale, &workload_accounts};
+    char text[60];
+    options.patience_ms = SHORT_PATIENCE_MS;
+    for (size_t i = 0; i < 2; i++) {
+        struct run run = perform_with(judged[i], (struct fake_defects){.held_row = 10});
+        assert_int_equal(run.failed, 0);
+        assert_false(run.judged);
+        assert_false(run_broke_claim(&run));
+        assert_string_equal(run_verdict_text(&run, text, sizeof text), "NOT JUDGED");
+        assert_non_null(strstr(run.message, "an open transaction on the database server"));
+        stop_fakes(NULL);
+        options.n_targets = 0;
+    }
+}
+
 TEST_THAT(the_worse_of_two_witnesses_counts)
 {
     struct verdict verdict = {.oversold = 2, .broken = 7};
