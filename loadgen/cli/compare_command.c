@@ -1,9 +1,10 @@
 /*
  * loadgen compare A.json B.json [A2.json B2.json...]: ratios with their intervals, and which of
  * them are more than noise. All comparisons of one call share a false alarm rate of 5 % evenly
- * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961). An
- * interval excludes 1 exactly when a difference counts. With --fail-if only the named metrics are
- * tested, each with a larger part of the 5 %.
+ * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961). Where
+ * there is a ratio and no two runs are equal, its interval excludes 1 exactly when a difference
+ * counts. Equal runs widen the interval: a difference may count although its ratio is 1. With
+ * --fail-if only the named metrics are tested, each with a larger part of the 5 %.
  */
 #include "compare_command.h"
 #include "compare.h"
@@ -106,8 +107,11 @@ static void print_verdict(const struct comparison *comparison)
 
 static char *value_text(const struct compare_metric *metric, double value, char out[TEXT_MAX])
 {
-    return strcmp(metric->unit, "us") == 0 ? text_time_us(out, wide_clip_real(value))
-                                           : text_rate(out, value);
+    if (!isinf(value))
+        return strcmp(metric->unit, "us") == 0 ? text_time_us(out, wide_clip_real(value))
+                                               : text_rate(out, value);
+    snprintf(out, TEXT_MAX, "never");
+    return out;
 }
 
 /* The median, and the largest distance of a run from it. */
@@ -115,7 +119,7 @@ static void print_spread(const struct compare_metric *metric, const struct sprea
 {
     char median[TEXT_MAX], around[TEXT_MAX] = "     ";
     double up = spread->max - spread->median, down = spread->median - spread->min;
-    if (spread->n > 1 && spread->median > 0)
+    if (spread->n > 1 && spread->median > 0 && spread->never == 0)
         snprintf(around, sizeof around, "±%3.0f%%", 100 * (up > down ? up : down) / spread->median);
     printf(" %9s %s", value_text(metric, spread->median, median), around);
 }
@@ -133,6 +137,21 @@ static void print_ratio(const struct pair *pair, int metric, double error)
     if (ratio.low > 0)
         snprintf(interval, sizeof interval, "%.2f to %.2f", ratio.low, ratio.high);
     printf(" %6.2f %-12s", ratio.ratio, interval);
+}
+
+/* Names the runs of which a metric was infinitely slow. */
+static void print_never(const struct pair *pair)
+{
+    const struct compare_group *sides[] = {pair->a, pair->b};
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < COMPARE_METRICS; i++) {
+            const struct spread *spread = &sides[side]->metrics[i];
+            if (spread->never > 0 && has_both(pair, i))
+                printf(
+                    "  %c: %zu of %zu runs have no %s: it falls among requests that were due and "
+                    "never sent; they rank as the slowest\n",
+                    'A' + side, spread->never, spread->n, compare_metrics[i].name);
+        }
 }
 
 static const char *finding_text(const struct comparison *comparison, const struct pair *pair,
@@ -167,6 +186,7 @@ static void print_pair(const struct comparison *comparison, const struct pair *p
         print_ratio(pair, i, comparison->error);
         printf(" %s\n", finding_text(comparison, pair, i));
     }
+    print_never(pair);
 }
 
 /* -- the sides --------------------------------------------------------------------------------- */

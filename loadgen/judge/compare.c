@@ -7,14 +7,14 @@
 #include <string.h>
 
 const struct compare_metric compare_metrics[COMPARE_METRICS] = {
-    {"requests/s", "rate", {"throughput_rps"}, "per s", true},
-    {"accepted/s", "accepted", {"accepted_per_s"}, "per s", true},
-    {"p50", "p50", {"latency_us", "p50"}, "us", false},
-    {"p90", "p90", {"latency_us", "p90"}, "us", false},
-    {"p99", "p99", {"latency_us", "p99"}, "us", false},
-    {"p99.9", "p99.9", {"latency_us", "p99_9"}, "us", false},
-    {"max", "max", {"latency_us", "max"}, "us", false},
-    {"service p99", "service-p99", {"service_us", "p99"}, "us", false},
+    {"requests/s", "rate", {"throughput_rps"}, "per s", true, false},
+    {"accepted/s", "accepted", {"accepted_per_s"}, "per s", true, false},
+    {"p50", "p50", {"latency_us", "p50"}, "us", false, true},
+    {"p90", "p90", {"latency_us", "p90"}, "us", false, true},
+    {"p99", "p99", {"latency_us", "p99"}, "us", false, true},
+    {"p99.9", "p99.9", {"latency_us", "p99_9"}, "us", false, true},
+    {"max", "max", {"latency_us", "max"}, "us", false, true},
+    {"service p99", "service-p99", {"service_us", "p99"}, "us", false, false},
 };
 
 int compare_metric_find(const char *flag)
@@ -33,7 +33,21 @@ struct spread spread_of(double *samples, size_t n)
         return (struct spread){0};
     qsort(samples, n, sizeof *samples, ranks_by_value);
     double median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-    return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
+    struct spread spread = {.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
+    for (size_t i = n; i > 0 && isinf(samples[i - 1]); i--)
+        spread.never++;
+    return spread;
+}
+
+/* Of all pairs of an x and a y: those whose y is larger, less those whose y is smaller. Its sign is
+ * that of the Mann-Whitney statistic. */
+static long more_pairs(const double *x, size_t n_x, const double *y, size_t n_y)
+{
+    long more = 0;
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t j = 0; j < n_y; j++)
+            more += (y[j] > x[i]) - (y[j] < x[i]);
+    return more;
 }
 
 enum compare_finding compare_test(const struct compare_group *a, const struct compare_group *b,
@@ -41,14 +55,11 @@ enum compare_finding compare_test(const struct compare_group *a, const struct co
 {
     const double *x = a->samples[metric], *y = b->samples[metric];
     size_t n_a = a->metrics[metric].n, n_b = b->metrics[metric].n;
-    struct ranks_ratio ratio;
     if (ranks_least_p(n_a, n_b) > error)
         return COMPARE_TOO_FEW;
     if (!(ranks_p(x, n_a, y, n_b) <= error))
         return COMPARE_SAME;
-    bool more = ranks_ratio(x, n_a, y, n_b, error, &ratio)
-                    ? ratio.ratio > 1
-                    : b->metrics[metric].median > a->metrics[metric].median;
+    bool more = more_pairs(x, n_a, y, n_b) > 0;
     return more == compare_metrics[metric].more_is_better ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
@@ -58,7 +69,16 @@ static bool is_of(const json_t *run, const struct compare_group *group)
            strcmp(json_text_of(run, "guard"), group->guard) == 0;
 }
 
-/* Collects the figure from the group's runs. Runs without it (null) are skipped. */
+/* Were requests due and never sent, and counted as errors? */
+static bool is_overloaded(const json_t *run)
+{
+    const json_t *load = json_object_get(run, "load");
+    json_int_t dropped = json_integer_value(json_object_get(load, "dropped"));
+    return dropped > 0 && json_integer_value(json_object_get(load, "errors")) >= dropped;
+}
+
+/* Collects the figure from the group's runs. A run without it (null: too few answers tell it) is
+ * skipped, unless it was overloaded: then the figure lies beyond all answers. */
 static bool measure(const json_t *runs, struct compare_group *group, int which)
 {
     const struct compare_metric *metric = &compare_metrics[which];
@@ -74,6 +94,8 @@ static bool measure(const json_t *runs, struct compare_group *group, int which)
             value = json_object_get(value, metric->path[1]);
         if (is_of(run, group) && json_is_number(value))
             samples[n++] = json_number_value(value);
+        else if (is_of(run, group) && metric->of_due && json_is_null(value) && is_overloaded(run))
+            samples[n++] = HUGE_VAL;
     }
     group->samples[which] = samples;
     group->metrics[which] = spread_of(samples, n);

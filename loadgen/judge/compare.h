@@ -11,8 +11,9 @@ enum { COMPARE_GROUPS_MAX = 64, COMPARE_METRICS = 8, COMPARE_LOAD_TEXT_MAX = 400
 
 /* One metric over the repeated runs of one workload under one guard. */
 struct spread {
-    double median, min, max;
-    size_t n; /* 0: not in the report */
+    double median, min, max; /* HUGE_VAL: infinitely slow */
+    size_t n;                /* 0: not in the report */
+    size_t never;            /* of these: runs whose figure is infinitely slow */
 };
 struct spread spread_of(double *samples, size_t n); /* sorts them */
 
@@ -22,6 +23,7 @@ struct compare_metric {
     const char *path[2]; /* in a run of the JSON report; path[1] NULL: one step */
     const char *unit;    /* "us", "per s" */
     bool more_is_better;
+    bool of_due; /* over all that was due: null in an overloaded run is infinitely slow */
 };
 extern const struct compare_metric compare_metrics[COMPARE_METRICS];
 /* The index of the metric with this flag; -1: none. */
@@ -53,7 +55,9 @@ enum compare_finding {
     COMPARE_TOO_FEW, /* too few runs to show any difference */
     COMPARE_FINDINGS
 };
-/* error: the chance that this one comparison finds a difference where there is none. */
+/* error: the chance that this one comparison finds a difference where there is none. The direction
+ * is that of most pairs of a run of a and one of b, equal ones left out: also where so many are
+ * equal that the ratio is 1, and where a run is infinitely slow. */
 enum compare_finding compare_test(const struct compare_group *a, const struct compare_group *b,
                                   int metric, double error);
 

@@ -198,7 +198,7 @@ bool ranks_ratio(const double *a, size_t n_a, const double *b, size_t n_b, doubl
     bool good = logs != NULL;
     for (size_t i = 0; i < n_a && good; i++)
         for (size_t j = 0; j < n_b && good; j++) {
-            good = a[i] > 0 && b[j] > 0;
+            good = a[i] > 0 && b[j] > 0 && isfinite(a[i]) && isfinite(b[j]);
             if (good)
                 logs[i * n_b + j] = log(b[j]) - log(a[i]);
         }

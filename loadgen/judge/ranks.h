@@ -22,7 +22,7 @@ enum { RANKS_EXACT_MAX = 50 };
 int ranks_by_value(const void *a, const void *b);
 
 /* The two-sided p of the Mann-Whitney test: the chance of samples at least this far apart if there
- * is no difference. NAN: no memory. 1 when one is empty. */
+ * is no difference. NAN: no memory. 1 when one is empty. Infinite values rank last. */
 double ranks_p(const double *a, size_t n_a, const double *b, size_t n_b);
 
 /* The smallest p that samples of these sizes can have; 1 if one is empty. */
@@ -35,8 +35,9 @@ struct ranks_ratio {
     double low, high; /* its interval; 0 and HUGE_VAL: too few values for a bound */
 };
 
-/* error: the chance that the interval misses the true ratio, e.g. 0.05. False: a value is not
- * above 0, a sample is empty, or no memory. */
+/* error: the chance that the interval misses the true ratio, e.g. 0.05. With ties
+ * across the samples it misses less often. False: a value is not above 0 or is infinite, a sample
+ * is empty, or no memory. */
 bool ranks_ratio(const double *a, size_t n_a, const double *b, size_t n_b, double error,
                  struct ranks_ratio *ret);
 

@@ -3,6 +3,7 @@
 #include "compare.h"
 #include "tests.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,78 @@ TEST_THAT(a_difference_has_a_direction_and_needs_runs)
     /* No ratio to a value of 0: the medians tell the direction. */
     assert_int_equal(finding(6, 0, 6, 200, 0.05), COMPARE_BETTER);
     assert_int_equal(finding(6, 200, 6, 0, 0.05), COMPARE_WORSE);
+}
+
+enum { P50 = 2, P99 = 4, NEVER = -1 };
+
+/* A group of n runs: p50 is `value` in the first `first` of them, and `other` in the rest. NEVER:
+ * the run was overloaded, and p50 falls among what was never sent. */
+static json_t *report_of_p50(int n, int first, int value, int other)
+{
+    json_t *runs = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *one = run("sale", "none", 100, 100), *latency = json_object_get(one, "latency_us");
+        int p50 = i < first ? value : other;
+        json_object_set_new(latency, "p50", p50 == NEVER ? json_null() : json_integer(p50));
+        json_object_set_new(
+            one, "load", json_pack("{s:i, s:i}", "dropped", p50 == NEVER ? 900 : 0, "errors", 900));
+        json_array_append_new(runs, one);
+    }
+    return json_pack("{s:o}", "runs", runs);
+}
+
+static enum compare_finding finding_of_p50(json_t *a, json_t *b)
+{
+    static struct compare_group groups[2][COMPARE_GROUPS_MAX];
+    assert_int_equal(compare_groups(a, groups[0]), 1);
+    assert_int_equal(compare_groups(b, groups[1]), 1);
+    enum compare_finding found = compare_test(&groups[0][0], &groups[1][0], P50, 0.05);
+    compare_groups_free(groups[0], 1);
+    compare_groups_free(groups[1], 1);
+    json_decref(a);
+    json_decref(b);
+    return found;
+}
+
+/* More than half of all pairs are equal, and so the ratio is 1: p is 0.037. */
+TEST_THAT(equal_runs_do_not_hide_the_direction)
+{
+    const int lower = 62, higher = 63;
+    assert_int_equal(
+        finding_of_p50(report_of_p50(12, 12, lower, 0), report_of_p50(12, 7, lower, higher)),
+        COMPARE_WORSE);
+    assert_int_equal(
+        finding_of_p50(report_of_p50(12, 7, lower, higher), report_of_p50(12, 12, lower, 0)),
+        COMPARE_BETTER);
+    assert_int_equal(
+        finding_of_p50(report_of_p50(12, 7, lower, higher), report_of_p50(12, 7, lower, higher)),
+        COMPARE_SAME);
+}
+
+/* Half of the runs of one side were overloaded: the other half does not speak for them. */
+TEST_THAT(percentile_among_dropped_requests_is_the_slowest)
+{
+    static struct compare_group groups[COMPARE_GROUPS_MAX];
+    assert_int_equal(finding_of_p50(report_of_p50(10, 10, 62, 0), report_of_p50(10, 5, 62, NEVER)),
+                     COMPARE_WORSE);
+    assert_int_equal(finding_of_p50(report_of_p50(10, 5, 62, NEVER), report_of_p50(10, 10, 62, 0)),
+                     COMPARE_BETTER);
+    assert_int_equal(finding_of_p50(report_of_p50(10, 0, 0, NEVER), report_of_p50(10, 0, 0, NEVER)),
+                     COMPARE_SAME);
+    json_t *json = report_of_p50(10, 5, 62, NEVER),
+           *one = json_array_get(json_object_get(json, "runs"), 9);
+    json_object_set_new(json_object_get(one, "load"), "errors",
+                        json_integer(0)); /* --allow-dropped */
+    json_object_set_new(json_object_get(one, "latency_us"), "p99", json_null());
+    assert_int_equal(compare_groups(json, groups), 1);
+    const struct spread *p50 = &groups[0].metrics[P50], *p99 = &groups[0].metrics[P99];
+    assert_int_equal(p50->n, 9);
+    assert_int_equal(p50->never, 4);
+    assert_true(p50->min == 62 && isinf(p50->max));
+    assert_int_equal(p99->n, 9);
+    assert_int_equal(p99->never, 0);
+    compare_groups_free(groups, 1);
+    json_decref(json);
 }
 
 static bool same_load(json_t *a, json_t *b, char *out)

@@ -114,6 +114,9 @@ TEST_THAT(ratio_is_the_middle_of_all_ratios)
     static const double zero[] = {0, 1, 2};
     assert_false(ranks_ratio(a, 3, zero, 3, 0.05, &ratio));
     assert_false(ranks_ratio(a, 3, b, 0, 0.05, &ratio));
+    static const double never[] = {1, 2, HUGE_VAL};
+    assert_false(ranks_ratio(a, 3, never, 3, 0.05, &ratio));
+    assert_false(ranks_ratio(never, 3, never, 3, 0.05, &ratio));
 }
 
 /* -- by simulation ----------------------------------------------------------------------------- */
