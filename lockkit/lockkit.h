@@ -250,7 +250,8 @@ struct lk_hold {
         bool queues;       /* may wait in the local queue */
         int32_t handovers; /* in a row since the server's grant */
         int64_t renew_at_us;
-        int64_t give_up_us; /* maximum hold time ends */
+        int64_t give_up_us;     /* maximum hold time ends */
+        int64_t asked_until_us; /* of leases asked for besides lease_ms: the latest end */
         lk_on_lost *on_lost;
         void *on_lost_arg;
         lk_hold *prev, *next; /* the watchdog's list; without lease: the provider's */

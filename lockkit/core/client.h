@@ -67,6 +67,16 @@ static inline void hold_set_valid_until(lk_hold *hold, int64_t until_us)
     __atomic_store_n(&hold->private_.valid_until_us, until_us, __ATOMIC_RELEASE);
 }
 
+/* No lease that the server was asked for ends later, up to the time that a request takes: none was
+ * sent after now_us. An unanswered lk_extend() counts, and so does the lease of a holder of this
+ * client that handed the hold over. INT64_MAX: no lease. */
+static inline int64_t hold_asked_until_us(const lk_hold *hold, int64_t now_us)
+{
+    int64_t until_us = hold->lease_ms == 0 ? INT64_MAX : now_us + hold->lease_ms * 1000;
+    int64_t asked_us = hold->private_.asked_until_us;
+    return asked_us > until_us ? asked_us : until_us;
+}
+
 /* False: this process knows that the hold's session has ended. Any thread. */
 static inline bool hold_alive(const lk_hold *hold)
 {

@@ -37,6 +37,10 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
     /* The new lease may be shorter, and its answer may get lost: trust the shorter one. */
     if (until_us < was_until_us)
         hold_set_valid_until(hold, until_us);
+    /* It may be longer, and its answer may get lost: a release is repeated until its end. */
+    int64_t asked_us = sent_us + lease_ms * 1000;
+    if (asked_us > hold->private_.asked_until_us)
+        hold->private_.asked_until_us = asked_us;
     lk_status status = client->provider->renew(client->self, hold, lease_ms);
     if (status == LK_LOST) {
         client_count(&client->stats.lost);

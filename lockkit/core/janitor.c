@@ -128,10 +128,9 @@ static struct pending_release *new_pending(const lk_client *client, const lk_hol
         return NULL;
     pending->hold = *hold;
     pending->since_us = client_now_us(client);
-    pending->until_us =
-        hold->lease_ms == 0
-            ? INT64_MAX
-            : pending->since_us + (hold->lease_ms + client->options.command_timeout_ms) * US_PER_MS;
+    pending->until_us = hold_asked_until_us(hold, pending->since_us);
+    if (pending->until_us != INT64_MAX)
+        pending->until_us += client->options.command_timeout_ms * US_PER_MS;
     return pending;
 }
 

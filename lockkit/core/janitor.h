@@ -3,8 +3,9 @@
  *
  * The core passes a copy of the hold when a release got no answer, or when a failed acquire could
  * not be undone. A thread, started with the first one, repeats the release until the server says
- * that nothing of the hold is left, or until the lease of the last command must have ended. So a
- * call that failed leaves no grant behind for longer than the server is away.
+ * that nothing of the hold is left, or until the longest lease that the server may have been told
+ * must have ended: also that of an extension without an answer, or of the holder that handed the
+ * hold over. So a call that failed leaves no grant behind for longer than the server is away.
  *
  * Only for guards whose late release frees their own hold and no other, and that keep no session:
  * LK_CAP_OWNER and LK_CAP_DISTRIBUTED, not LK_CAP_SESSION. ZooKeeper's guards have a janitor of

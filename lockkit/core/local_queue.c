@@ -219,6 +219,7 @@ static void hand_to(const lk_hold *hold, struct local_waiter *waiter, int64_t no
     next->acquired_us = now_us;
     next->private_.slot = hold->private_.slot;
     next->private_.handovers = hold->private_.handovers + 1;
+    next->private_.asked_until_us = hold_asked_until_us(hold, now_us);
     hold_set_valid_until(next, hold_valid_until_us(hold));
     waiter->handed = true;
 }
