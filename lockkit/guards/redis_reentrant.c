@@ -3,7 +3,8 @@
  *
  * Algorithm: a hash at the key, with PEXPIRE: field = token, value = how often its owner holds it.
  *            The first entry raises the fence counter and keeps its number in the hash; an inner
- *            entry gets the same number. Each entry also has a field of its own (token#n). So
+ *            entry gets the same number. Each entry also has a field of its own ("token n"; no
+ *            owner's name has a space, so no entry is anybody's token). So
  *            undoing an attempt of unknown outcome, or releasing twice, removes that entry and no
  *            other. The last release deletes the key and publishes "0" on
  *            redisson_lock__channel:{key}. A waiter subscribes, tries once more, then sleeps until
@@ -71,7 +72,7 @@ static const char renew_body[] = "if redis.call('hexists', KEYS[1], ARGV[2]) == 
 
 static const char *entry_of(char buffer[ENTRY_MAX], const lk_hold *hold)
 {
-    char *end = stpcpy(stpcpy(buffer, hold->token), "#");
+    char *end = stpcpy(stpcpy(buffer, hold->token), " ");
     *lk_put_digits(end, hold->private_.slot, 16) = '\0';
     return buffer;
 }

@@ -63,6 +63,18 @@ TEST_THAT(server_counts_entries_of_an_owner_where_redisson_does)
     lk_close(client);
 }
 
+/* The field of an entry has the owner's name in it. No other owner's name may be equal to it. */
+TEST_THAT(no_owner_walks_in_by_the_name_of_anothers_entry)
+{
+    static const char *const fields[] = {"holder#1", "holder#2", "holder#3", "holder#4"};
+    lk_client *client = world_client(GUARD, NULL);
+    lk_hold hold, other;
+    assert_int_equal(enter(client, "holder", 0, &hold), LK_OK);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        assert_int_equal(enter(client, fields[i], 0, &other), LK_TIMEOUT);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
 TEST_THAT(inner_entry_keeps_the_outer_fence_though_the_counter_was_raised)
 {
     lk_client *client = world_client(GUARD, NULL);
