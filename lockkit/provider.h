@@ -160,6 +160,9 @@ const lk_provider *lk_provider_builtin(const char *name);
  * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's; does nothing
  * when another bit of it is set. */
 void lk_make_token_unique(_Atomic uint64_t *n_tokens, lk_hold *hold);
+/* The same once per try. For providers with several servers: one of them may carry out the undoing
+ * of a refused try after it has granted a later one, which it then must not free. */
+void lk_make_token_anew(_Atomic uint64_t *n_tokens, lk_hold *hold);
 
 /* For providers with sessions, when alive() has become false for a hold. The watchdog's thread then
  * calls on_lost with LK_LOSS_SESSION. Any thread, until close() has returned; does not block.

@@ -45,6 +45,14 @@ void client_make_token(const lk_client *client, const char *owner, char *token)
     token[n] = '\0';
 }
 
+void lk_make_token_anew(_Atomic uint64_t *n_tokens, lk_hold *hold)
+{
+    if (hold->private_.slot >= SLOT_STEP)
+        *strrchr(hold->token, '#') = '\0';
+    hold->private_.slot %= SLOT_STEP;
+    lk_make_token_unique(n_tokens, hold);
+}
+
 void lk_make_token_unique(_Atomic uint64_t *n_tokens, lk_hold *hold)
 {
     if (hold->private_.slot >= SLOT_STEP)

@@ -4,8 +4,9 @@
  * Algorithm: SET key token NX PX lease on all nodes. The lock is held when N/2+1 of the configured
  *            nodes have said yes, and the lease is not over: counted from before the first node
  *            was asked, less the drift of the nodes' clocks (1/100 of it and 2 ms). Otherwise, and
- *            on release: compare-and-delete on all nodes, whatever they answered. A renewal
- *            extends the lease where the token still stands, by majority. A node that lost the key
+ *            on release: compare-and-delete on all nodes, whatever they answered. Each try has a
+ *            token of its own: a delete of an earlier try that arrives late frees nothing. A
+ * renewal extends the lease where the token still stands, by majority. A node that lost the key
  *            does not get it back before the next grant: it may have served another holder in
  *            between.
  * Guarantee: one holder at a time while no majority of nodes loses its keys or its time; works
@@ -27,6 +28,9 @@
 #include <string.h>
 
 enum { DRIFT_PARTS = 100, DRIFT_MS = 2 };
+
+/* In hold->private_.slot: the try before has left its token on a node that did not answer. */
+enum { LEFT_BEHIND = 1 };
 
 struct redlock {
     const lk_context *context;
@@ -89,7 +93,12 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     lk_redlock_ballot ballot = {.call.needs_quorum = true};
     char lease[LK_REDIS_NUMBER_MAX];
     lk_redis_encoded undo;
-    lk_make_token_unique(&self->n_tokens, hold);
+    if (hold->private_.slot & LEFT_BEHIND) {
+        lk_redlock_ballot late = {.n = 0};
+        ask_release(self, &late, hold->key, hold->token);
+        hold->private_.slot &= ~(uint64_t)LEFT_BEHIND;
+    }
+    lk_make_token_anew(&self->n_tokens, hold);
     lk_redis_number(lease, hold->lease_ms);
     if (!lk_redis_encode(
             &undo, LK_REDIS_WORDS("EVAL", lk_redis_delete_if_mine, "1", hold->key, hold->token)))
@@ -103,6 +112,7 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     if (status != LK_OK || ballot.yes >= ballot.quorum)
         return status;
     int left = take_back(self, &ballot, hold);
+    hold->private_.slot |= left > 0 ? LEFT_BEHIND : 0;
     /* A token on a minority refuses nobody. */
     if (ballot.yes + ballot.no >= ballot.quorum && left <= ballot.n - ballot.quorum)
         return LK_BUSY;

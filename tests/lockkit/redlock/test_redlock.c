@@ -7,6 +7,7 @@
 #include "redlock_rig.h"
 #include "tests.h"
 
+#include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,6 +202,55 @@ TEST_THAT(other_clients_of_the_recipe_exclude_and_are_excluded)
         redis_do(world_nodes[0], "EVAL %s 1 " REDLOCK_KEY " %s", COMPARE_AND_DELETE, token), 1);
     assert_int_equal(lk_release(&redlock_hold), LK_LOST); /* one of our three votes was removed */
     assert_int_equal(world_standing(REDLOCK_KEY), 2);     /* the other client's */
+}
+
+/* The tokens of the tries that this node has seen. Returns how many. */
+static int read_tries(const struct sandbox_server *node, char tokens[][LK_TOKEN_MAX + 1], int max)
+{
+    int n = 0;
+    redisContext *redis = redis_connect(node->port);
+    assert_non_null(redis);
+    redisReply *reply = redisCommand(redis, "SLOWLOG GET 1000");
+    assert_non_null(reply);
+    for (size_t i = 0; i < reply->elements; i++) {
+        const redisReply *words = reply->element[i]->element[3];
+        if (words->elements == 6 && strcmp(words->element[0]->str, "SET") == 0 &&
+            strcmp(words->element[1]->str, REDLOCK_KEY) == 0 && n < max)
+            snprintf(tokens[n++], LK_TOKEN_MAX + 1, "%s", words->element[2]->str);
+    }
+    freeReplyObject(reply);
+    redisFree(redis);
+    return n;
+}
+
+/* A node that was slow may carry out the undoing of a refused try after it has granted a later one.
+ */
+TEST_THAT(late_undoing_of_an_earlier_try_frees_nothing)
+{
+    enum { TRIES_MAX = 200 };
+    static char tokens[TRIES_MAX][LK_TOKEN_MAX + 1];
+    assert_int_equal(redis_do(world_nodes[4], "CONFIG SET slowlog-log-slower-than 0"), 1);
+    assert_int_equal(redis_do(world_nodes[4], "CONFIG SET slowlog-max-len 1000"), 1);
+    do {
+        lk_release(&redlock_hold);
+        assert_int_equal(redis_do(world_nodes[4], "SLOWLOG RESET"), 1);
+        for (int i = 0; i < 3; i++)
+            redis_do(world_nodes[i], "SET " REDLOCK_KEY " theirs PX 300");
+        assert_int_equal(world_acquire(redlock_client, REDLOCK_KEY, REDLOCK_LEASE_MS,
+                                       REDLOCK_LONG_MS, &redlock_hold),
+                         LK_OK);
+    } while (redlock_hold.attempts < 2);
+    const int n = read_tries(world_nodes[4], tokens, TRIES_MAX);
+    assert_int_equal(n, redlock_hold.attempts);
+    assert_string_equal(tokens[0], redlock_hold.token); /* the newest first */
+    for (int i = 1; i < n; i++)
+        for (int node = 0; node < WORLD_NODES; node++)
+            assert_int_equal(redis_do(world_nodes[node], "EVAL %s 1 " REDLOCK_KEY " %s",
+                                      COMPARE_AND_DELETE, tokens[i]),
+                             0);
+    assert_int_equal(world_standing(REDLOCK_KEY), WORLD_NODES);
+    assert_int_equal(lk_confirm(&redlock_hold), LK_OK);
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
 }
 
 /* One client's leftover vote refuses no other client. Votes of several dead clients can together
