@@ -15,7 +15,7 @@ static bool is_stopped(const struct load_options *options)
 struct watch {
     const struct http_load_request *request;
     const struct load_options *options;
-    bool aborted;
+    const struct threshold *aborted_by; /* NULL: none */
 };
 
 static bool watch_load(void *ctx, const struct load_progress *now)
@@ -26,10 +26,11 @@ static bool watch_load(void *ctx, const struct load_progress *now)
     bool go_on = options->progress == NULL || options->progress(options->progress_ctx, now);
     if (request->abort_after_ms > 0 && now->elapsed_us >= request->abort_after_ms * 1000) {
         struct threshold_figures figures = threshold_figures_now(now, options->warmup_ms);
-        watch->aborted = watch->aborted || threshold_first_broken(request->thresholds,
-                                                                  request->n_thresholds, &figures);
+        if (watch->aborted_by == NULL)
+            watch->aborted_by =
+                threshold_first_broken(request->thresholds, request->n_thresholds, &figures);
     }
-    return go_on && !watch->aborted;
+    return go_on && watch->aborted_by == NULL;
 }
 
 static json_t *thresholds_json(const struct http_load_request *request,
@@ -63,9 +64,9 @@ json_t *http_load_to_json(const struct http_load_request *request,
                      (json_int_t)options->seed, "workload", "http", "runs", run);
 }
 
-/* False: one is broken. */
+/* False: one is broken, at the end or when it ended the load. */
 static bool judge(const struct http_load_request *request, const struct load_result *result,
-                  bool aborted, FILE *out)
+                  const struct threshold *aborted_by, FILE *out)
 {
     struct threshold_figures figures = threshold_figures_at_end(result, NULL);
     bool all = true;
@@ -73,14 +74,13 @@ static bool judge(const struct http_load_request *request, const struct load_res
         const struct threshold *threshold = &request->thresholds[i];
         char text[TEXT_MAX];
         double value;
-        bool kept = threshold_kept(threshold, &figures, &value);
+        bool kept = threshold_kept(threshold, &figures, &value) && threshold != aborted_by;
         all = all && kept;
         if (out != NULL)
-            fprintf(out, "%-6s %s: %s\n", kept ? "kept" : "BROKEN", threshold->text,
-                    threshold_value_text(threshold, value, text, sizeof text));
+            fprintf(out, "%-6s %s: %s%s\n", kept ? "kept" : "BROKEN", threshold->text,
+                    threshold_value_text(threshold, value, text, sizeof text),
+                    threshold == aborted_by ? "; the load was ended early" : "");
     }
-    if (aborted && out != NULL)
-        fprintf(out, "the load was ended early\n");
     return all;
 }
 
@@ -111,13 +111,15 @@ int http_load_main(const struct http_load_request *request, const struct load_op
     }
     if (out != NULL)
         load_text_headline(ret_result, options, out);
-    bool kept = judge(request, ret_result, watch.aborted, out);
+    bool kept = judge(request, ret_result, watch.aborted_by, out);
     if (out != NULL)
         load_text(ret_result, options, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0 && !kept)
         return EXIT_BROKEN;
     if (ret_result->ends[LOAD_ANSWERED] > 0)
-        return ret_result->dropped_errors > 0 && !is_stopped(options) && !watch.aborted ? 1 : 0;
+        return ret_result->dropped_errors > 0 && !is_stopped(options) && watch.aborted_by == NULL
+                   ? 1
+                   : 0;
     if (!is_stopped(options))
         fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
                 options->targets[0].host);

@@ -15,7 +15,7 @@
  * - 2: the same, for a malformed request
  * - 1: no request was answered, or some were due and never sent (no error with
  *   options->allow_dropped)
- * - 99: a threshold is broken */
+ * - 99: a threshold is broken, or was when it ended the load */
 int http_load_main(const struct http_load_request *request, const struct load_options *options,
                    FILE *out, struct load_result *ret_result);
 

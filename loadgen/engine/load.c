@@ -24,6 +24,7 @@ struct load {
     int n_threads; /* prepared */
     int n_running;
     struct hist latency; /* for the progress report */
+    int64_t asked_us;    /* when the threads were last asked for copies; 0: not yet */
 };
 
 static const char *wrong_option(const struct load_options *options)
@@ -131,6 +132,17 @@ double load_rate(const struct load_result *result)
                                    : 0;
 }
 
+/* Have all threads made the copies that they were last asked for? Under the gate's mutex. */
+static bool are_copied(const struct load *load)
+{
+    for (int i = 0; i < load->n_running; i++) {
+        const struct load_thread *thread = load->threads[i];
+        if (!thread->has_ended && thread->copied != atomic_load(&load->gate.wanted))
+            return false;
+    }
+    return load->asked_us > 0;
+}
+
 /* Adds up the threads' last copies, under the gate's mutex. */
 static void add_copies(struct load *load, struct load_progress *ret)
 {
@@ -152,20 +164,28 @@ static void add_copies(struct load *load, struct load_progress *ret)
     ret->latency = &load->latency;
 }
 
-/* Reports the threads' last copies and asks for new ones. */
+/* Reports the copies of the moment when the threads were last asked, and asks for new ones. Without
+ * all copies there is no report. */
 static void report(struct load *load)
 {
     const struct load_options *options = load->options;
-    int64_t now_us = steady_us(), end_us = atomic_load(&load->schedule.end_us);
+    const int64_t at_us = load->asked_us, end_us = atomic_load(&load->schedule.end_us);
     struct load_progress now = {.elapsed_us =
-                                    (now_us < end_us ? now_us : end_us) - load->schedule.start_us};
+                                    (at_us < end_us ? at_us : end_us) - load->schedule.start_us};
     pthread_mutex_lock(&load->gate.mutex);
-    add_copies(load, &now);
+    const bool all = are_copied(load);
+    if (all)
+        add_copies(load, &now);
     pthread_mutex_unlock(&load->gate.mutex);
-    atomic_fetch_add(&load->gate.wanted, 1);
-    now.due = schedule_due(&load->schedule, now_us, now.sent - now.retries);
-    if (!options->progress(options->progress_ctx, &now))
-        schedule_stop(&load->schedule, now_us);
+    if (all) {
+        now.due = schedule_due(&load->schedule, at_us, now.sent - now.retries);
+        if (!options->progress(options->progress_ctx, &now))
+            schedule_stop(&load->schedule, steady_us());
+    }
+    if (all || at_us == 0) {
+        load->asked_us = steady_us();
+        atomic_fetch_add(&load->gate.wanted, 1);
+    }
 }
 
 /* Waits until *counter reaches the number of running threads. If `reporting`, it calls report()

@@ -128,8 +128,9 @@ struct load_options {
     uint64_t seed;
     atomic_bool *stop; /* a signal handler sets it: the duration ends, and answers are awaited for
                           at most LOAD_STOPPED_MS; may be NULL */
-    /* Called about 5 times a second from the calling thread, with recent figures. False ends the
-     * duration. May be NULL. */
+    /* Called about 5 times a second from the calling thread, with the figures of one moment a
+     * little ago: time, requests due and counters belong together. Each thread adds what it did
+     * until it copied them, just after. False ends the duration. May be NULL. */
     bool (*progress)(void *ctx, const struct load_progress *now);
     void *progress_ctx;
 };

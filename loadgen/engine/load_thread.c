@@ -173,8 +173,8 @@ static int64_t next_deadline_us(const struct load_thread *thread, int64_t end_us
     return thread->ended ? next : min_us(next, end_us);
 }
 
-/* Copies what the main thread's progress report needs. */
-static void copy_result(struct load_thread *thread)
+/* Copies what the main thread's progress report needs. wanted: read before. */
+static void copy_result(struct load_thread *thread, unsigned wanted)
 {
     struct load_result *copy = &thread->copy;
     struct hist latency = copy->latency;
@@ -187,6 +187,7 @@ static void copy_result(struct load_thread *thread)
     copy->series = (struct series){0};
     hist_reset(&copy->latency);
     hist_add(&copy->latency, &thread->result.latency);
+    thread->copied = wanted;
     pthread_mutex_unlock(&thread->gate->mutex);
 }
 
@@ -194,8 +195,7 @@ static void copy_if_wanted(struct load_thread *thread)
 {
     unsigned wanted = atomic_load_explicit(&thread->gate->wanted, memory_order_relaxed);
     if (wanted != thread->copied)
-        copy_result(thread);
-    thread->copied = wanted;
+        copy_result(thread, wanted);
 }
 
 static void loop(struct load_thread *thread)
@@ -206,10 +206,10 @@ static void loop(struct load_thread *thread)
         thread->now_us = steady_us();
         if (must_stop(thread))
             stop_soon(thread);
-        copy_if_wanted(thread);
         int64_t end_us = atomic_load_explicit(&schedule->end_us, memory_order_relaxed);
         expire(thread);
         bool more = load_sending_start_due(thread);
+        copy_if_wanted(thread); /* what is due now has begun, as far as a connection is free */
         if (thread->now_us >= end_us && !more)
             thread->ended = true;
         int64_t timeout_us = thread->options->timeout_ms * 1000;
@@ -244,8 +244,9 @@ void *load_thread_run(void *arg)
     thread->result.unfinished += thread->retries.count;
     for (size_t i = 0; i < thread->retries.count; i++)
         thread->result.failed += thread->retries.heap[i].sending.answered;
-    copy_result(thread);
+    copy_result(thread, thread->copied);
     pthread_mutex_lock(&thread->gate->mutex);
+    thread->has_ended = true;
     thread->gate->finished++;
     pthread_cond_broadcast(&thread->gate->changed);
     pthread_mutex_unlock(&thread->gate->mutex);

@@ -46,8 +46,10 @@ struct load_thread {
     int64_t latest_us; /* the latest deadline of any answer; INT64_MAX until *stop */
     bool ended;        /* no new requests */
     struct load_result result;
-    unsigned copied;         /* value of gate->wanted at the last copy */
-    struct load_result copy; /* counters and latency, under gate->mutex; no histogram: no copy */
+    /* Under gate->mutex: */
+    unsigned copied;         /* value of gate->wanted before the last copy */
+    bool has_ended;          /* the copy is the last one */
+    struct load_result copy; /* counters and latency; no histogram: no copy */
 
     char text[LOAD_REQUEST_MAX];
     struct connection_io io;

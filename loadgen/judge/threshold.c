@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double RATE_SECONDS_MIN = 1; /* measured, before a rate is judged under way */
+
 enum metric_kind { METRIC_LATENCY, METRIC_RATE, METRIC_COUNT, METRIC_VERDICT };
 
 struct threshold_metric {
@@ -203,7 +205,6 @@ int threshold_parse(const char *text, struct threshold *ret, char *message, size
 struct threshold_figures threshold_figures_now(const struct load_progress *now, int64_t warmup_ms)
 {
     double seconds = (double)now->elapsed_us / 1e6 - (double)warmup_ms / 1e3;
-    uint64_t begun = now->sent - now->retries;
     return (struct threshold_figures){
         .latency = now->latency,
         .seconds = seconds > 0 ? seconds : 0,
@@ -211,7 +212,6 @@ struct threshold_figures threshold_figures_now(const struct load_progress *now, 
         .sent = now->sent,
         .errors = load_errors(now->ends, now->failed),
         .timeouts = now->ends[LOAD_TIMED_OUT],
-        .dropped = now->due > begun ? now->due - begun : 0,
         .retries = now->retries,
     };
 }
@@ -275,9 +275,10 @@ bool threshold_kept(const struct threshold *threshold, const struct threshold_fi
 {
     bool no_latency = threshold->metric->kind == METRIC_LATENCY &&
                       (figures->latency == NULL || figures->latency->count == 0);
-    bool no_rate = threshold->metric->kind == METRIC_RATE && figures->seconds <= 0; /* warm-up */
+    bool no_rate = threshold->metric->kind == METRIC_RATE && figures->seconds < RATE_SECONDS_MIN;
+    bool no_drops = threshold->metric->value == dropped; /* what is late may still be sent */
     *ret_value = 0;
-    if (no_rate && !figures->at_end)
+    if ((no_rate || no_drops) && !figures->at_end)
         return true;
     if (no_latency)
         return !figures->at_end;

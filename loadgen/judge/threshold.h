@@ -7,10 +7,12 @@
  *   operator    < <= > >= == !=
  *   latency     p(N) avg min max     from the intended start; unit us (default), ms, s; requests
  *                                    that were due and never sent count as infinitely slow
- *   rate        rate                 final answers per second
+ *   rate        rate                 final answers per second; under way not before a second is
+ *                                    measured
  *   counts      errors               what was not answered, what failed (load_errors()) and, at
  *                                    the end, what was due and never sent
- *               dropped timeouts retries     all with % as a share of the sendings
+ *               dropped timeouts retries     all with % as a share of the sendings; dropped is
+ *                                    known at the end only: what is late may still be sent
  *   verdict     oversold lost_updates ... (verdict.h)   known at the end only
  */
 #ifndef THRESHOLD_H

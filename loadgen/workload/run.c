@@ -103,7 +103,8 @@ bool run_keeps_threshold(const struct run *run, int i, double *ret_value)
     struct threshold_figures figures =
         threshold_figures_at_end(&run->load, run->judged ? &whole : NULL);
     bool kept = threshold_kept(&run->options->thresholds[i], &figures, ret_value);
-    return kept && run->has_load;
+    bool broke = run->aborted_by == &run->options->thresholds[i]; /* late answers mend nothing */
+    return kept && !broke && run->has_load;
 }
 
 bool run_keeps_thresholds(const struct run *run)

@@ -113,7 +113,7 @@ int run_once(const struct options *options, const struct workload *workload,
              struct history_writer *history, struct run *ret);
 void run_free(struct run *run);
 
-/* For options->thresholds. False also if the load did not begin. */
+/* For options->thresholds. False also if the load did not begin, or if this one ended it early. */
 bool run_keeps_threshold(const struct run *run, int i, double *ret_value);
 bool run_keeps_thresholds(const struct run *run);
 

@@ -210,6 +210,57 @@ TEST_THAT(answers_after_the_end_are_told)
     toy_stop(server);
 }
 
+/* Parses one threshold, and runs with --abort-after. Returns the exit status. */
+static int run_with_abort(const char *text, int64_t abort_after_ms, struct load_options *options,
+                          struct load_result *result)
+{
+    struct threshold threshold;
+    char message[200];
+    assert_int_equal(threshold_parse(text, &threshold, message, sizeof message), 0);
+    const struct http_load_request request = {
+        .thresholds = &threshold, .n_thresholds = 1, .abort_after_ms = abort_after_ms};
+    return http_load_main(&request, options, NULL, result);
+}
+
+/* Right after the warm-up nothing is measured yet: no answer, in hardly any time. */
+TEST_THAT(healthy_load_is_not_ended_after_its_warm_up)
+{
+    struct toy_server *server = serve(NULL, NULL);
+    struct load_options options = probe_options(toy_url(server));
+    struct load_result result;
+    options.mode = LOAD_CLOSED;
+    options.warmup_ms = 300;
+    options.duration_ms = 1000;
+    assert_int_equal(run_with_abort("rate>1", 100, &options, &result), 0);
+    assert_true(result.measured_us > 500000);
+    load_result_free(&result);
+    toy_stop(server);
+}
+
+static void answer_others_late(void *ctx, const struct toy_request *request,
+                               struct toy_reply *reply)
+{
+    (void)ctx;
+    toy_ok(reply, "");
+    reply->delay_us = request->number == 0 ? 1000 : 3000000;
+}
+
+/* Answers that come after the end mend the figure, and not the run. */
+TEST_THAT(load_that_a_threshold_ended_is_no_success)
+{
+    struct toy_server *server = serve(answer_others_late, NULL);
+    struct load_options options = probe_options(toy_url(server));
+    struct load_result result;
+    options.mode = LOAD_CLOSED;
+    options.connections = 2;
+    options.duration_ms = 60000;
+    assert_int_equal(run_with_abort("max>1s", 100, &options, &result), EXIT_BROKEN);
+    assert_true(result.latency.max > 1000000);
+    assert_true(result.duration_us < 60000000);
+    load_result_free(&result);
+    toy_stop(server);
+}
+
 static bool stop_soon(void *ctx, const struct load_progress *now)
 {
     if (now->answered > 0)

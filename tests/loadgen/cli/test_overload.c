@@ -68,6 +68,11 @@ TEST_THAT(what_ended_the_load_early_did_not_overload_it)
     report->runs[0].interrupted = false;
     report->runs[0].aborted_by = &options.thresholds[0];
     assert_int_equal(run_dropped(&report->runs[0]), 0);
+    threshold("rate>0");
+    assert_int_equal(judged_exit_status(report), EXIT_BROKEN); /* though its figures are good now */
+    report->runs[0].aborted_by = NULL;
+    overload(&report->runs[0], true);
+    assert_int_equal(judged_exit_status(report), EXIT_SUCCESS);
 }
 
 /* Nine of ten have no latency at all: only the fastest tenth can be told. */

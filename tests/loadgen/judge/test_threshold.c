@@ -114,14 +114,19 @@ TEST_THAT(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is)
     assert_true(kept("p(99)<1ms", &figures));
     assert_true(kept("oversold==0", &figures));
     assert_true(kept("rate>100", &figures)); /* still in the warm-up */
+    figures.seconds = 0.999;
+    assert_true(kept("rate>100", &figures)); /* of too short a time */
     figures.seconds = 1;
+    figures.dropped = 7;
     assert_false(kept("rate>100", &figures));
+    assert_true(kept("dropped==0", &figures));
     figures.seconds = 0;
     figures.at_end = true;
     assert_false(kept("rate>100", &figures));
     assert_false(kept("p(99)<1ms", &figures));
     assert_false(kept("oversold==0", &figures));
     assert_true(kept("errors==0", &figures));
+    assert_false(kept("dropped==0", &figures));
 }
 
 TEST_THAT(figures_under_way_leave_the_warm_up_and_second_tries_out)
@@ -138,7 +143,8 @@ TEST_THAT(figures_under_way_leave_the_warm_up_and_second_tries_out)
     struct threshold_figures figures = threshold_figures_now(&now, 500);
     assert_true(figures.seconds == 3.0);
     assert_true(kept("rate==200", &figures));
-    assert_true(kept("dropped==100", &figures)); /* due, and 800 of them begun */
+    assert_true(kept("dropped==0", &figures)); /* 100 are late, and may still be sent */
+    assert_true(kept("dropped>100", &figures));
     assert_true(kept("retries==50", &figures));
     assert_true(kept("timeouts==7", &figures));
     assert_true(kept("errors==12", &figures));
@@ -175,11 +181,12 @@ TEST_THAT(without_figures_a_share_is_nothing_and_a_latency_is_unknown)
     assert_false(kept("min>=0", &nothing));
     nothing.at_end = false;
     assert_true(kept("p(99)<3600s", &nothing));
+    nothing.at_end = true;
     nothing.sent = 60;
     nothing.dropped = 40;
     assert_true(kept("dropped==40%", &nothing)); /* of all that should have been sent */
-    const struct load_progress early = {.due = 5, .sent = 9, .latency = &latency};
-    assert_true(threshold_figures_now(&early, 0).dropped == 0);
+    const struct load_progress late = {.due = 9, .sent = 5, .latency = &latency};
+    assert_true(threshold_figures_now(&late, 0).dropped == 0);
 }
 
 /* However small the room for the message. */
