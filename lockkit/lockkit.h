@@ -360,8 +360,8 @@ lk_status lk_release(lk_hold *hold);
 void lk_release_each(lk_hold *const *holds, size_t n, lk_status *statuses);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the
- * next grants rise above it. Heals a counter lost with its server, or, in Redis, one that was
- * begun anew after the server's clock was set back (redis_fence.h). Returns LK_OK, LK_INVALID (bad
+ * next grants rise above it. Heals a counter lost with its server; in Redis, where the clock stands
+ * in for a lost counter, one whose clock is behind (redis_fence.h). Returns LK_OK, LK_INVALID (bad
  * key, or a fence so large that grants could not rise above it for long: more than 2^53 - 2^32 in
  * Redis, than 2^62 in a database), LK_UNSUPPORTED (no LK_CAP_FENCE, or a fence that nobody can
  * raise: ZooKeeper's own count of its changes), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */

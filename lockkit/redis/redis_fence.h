@@ -1,20 +1,25 @@
 /*
  * The fence counter of a lock K in Redis: {K}:fence, shared by all fenced guards.
  *
- * Rule: each grant raises the counter by one. A missing counter begins at the server's clock, in
- * microseconds since 1970. A counter ends LK_REDIS_FENCE_KEEP_MS after its last grant, or after the
- * clock has passed its number, whichever is later. So a lock that is not used leaves nothing
- * behind.
+ * Rule: a grant's fence is the counter plus one, or the server's clock in microseconds since 1970,
+ * whichever is larger; the counter becomes that number. A counter ends LK_REDIS_FENCE_KEEP_MS after
+ * its last grant, or after the clock has passed its number, whichever is later. So a lock that is
+ * not used leaves nothing behind.
  *
- * Why fences rise all the same: when a counter ends, the server's clock is past each number that
- * the counter has given, by LK_REDIS_FENCE_KEEP_MS. The next counter begins at that clock. A
- * counter that is lost with its server, evicted or deleted is followed by a higher one too, because
- * a counter follows the clock: a server grants one key less often than once per microsecond.
+ * Invariant: the fences of one key rise, whatever becomes of the counter: it ends, is evicted or
+ * deleted, is lost with its server, or comes back older than it was (a snapshot, a cut log, a
+ * replica that is promoted).
  *
- * Assumptions: while a counter is gone, the clock is not set back by more than
- * LK_REDIS_FENCE_KEEP_MS; and the clock is not behind the last number of a counter that was lost.
- * Otherwise a fence may be lower than an earlier one. A store that compares fences then refuses the
- * holder's write, and lk_raise_fence() with the store's number lifts the counter above it.
+ * Why: while the counter is the newest one, its number plus one is above all earlier fences. When
+ * it is not, the clock is: it has passed the last fence. For that fence was the clock at its grant,
+ * unless the counter ran ahead of the clock. It does so if it was raised (lk_raise_fence()), if the
+ * clock was set back, or if one key is granted more often than once per microsecond.
+ *
+ * Assumptions: the clocks of the servers agree within the outage: a server that goes on with a
+ * lost or an older counter has a clock that is past the last fence. And while a counter that had
+ * ended is gone, the clock is not set back by more than LK_REDIS_FENCE_KEEP_MS. Otherwise a fence
+ * may be lower than an earlier one. A store that compares fences then refuses the holder's write,
+ * and lk_raise_fence() with the store's number lifts the counter above it.
  *
  * The clock and the counter as one number: after S. Kulkarni and others, "Logical physical clocks",
  * OPODIS 2014.
@@ -34,28 +39,25 @@
 #define LK_REDIS_FENCES_LEFT ((uint64_t)1 << 32)
 #define LK_REDIS_FENCE_MAX   (((uint64_t)1 << 53) - LK_REDIS_FENCES_LEFT)
 
-/* Lua: clock_us(), a number; keep(key of the counter, its number, that clock). Numbers are
+/* Lua: clock_us(), a number; set_fence(key of the counter, its number, that clock). Fences are
  * written by format(): Lua itself rounds from fifteen digits on. */
-#define LK_REDIS_KEEP_FENCE                                                                        \
+#define LK_REDIS_SET_FENCE                                                                         \
     "local function clock_us() "                                                                   \
     "  local t = redis.call('time') "                                                              \
     "  return t[1] * 1000000 + t[2] "                                                              \
     "end "                                                                                         \
-    "local function keep(key, fence, now_us) "                                                     \
-    "  redis.call('pexpireat', key, string.format('%.0f', "                                        \
-    "    math.max(fence, now_us) / 1000 + " LK_TEXT(LK_REDIS_FENCE_KEEP_MS) ")) "                  \
-                                                                            "end "
+    "local function set_fence(key, fence, now_us) "                                                \
+    "  redis.call('set', key, string.format('%.0f', fence), 'PX', "                                \
+    "    math.ceil(math.max(fence - now_us, 0) / 1000) + " LK_TEXT(LK_REDIS_FENCE_KEEP_MS) ") "    \
+                                                                                           "end "
 
 /* Lua: next_fence(key of the counter), a number. */
 #define LK_REDIS_NEXT_FENCE                                                                        \
-    LK_REDIS_KEEP_FENCE                                                                            \
+    LK_REDIS_SET_FENCE                                                                             \
     "local function next_fence(key) "                                                              \
-    "  local fence, now_us = redis.call('incr', key), clock_us() "                                 \
-    "  if fence == 1 then "                                                                        \
-    "    fence = now_us "                                                                          \
-    "    redis.call('set', key, string.format('%.0f', fence)) "                                    \
-    "  end "                                                                                       \
-    "  keep(key, fence, now_us) "                                                                  \
+    "  local now_us, last = clock_us(), tonumber(redis.call('get', key) or 0) "                    \
+    "  local fence = math.max(last + 1, now_us) "                                                  \
+    "  set_fence(key, fence, now_us) "                                                             \
     "  return fence "                                                                              \
     "end "
 

@@ -19,12 +19,10 @@ const char lk_redis_expire_if_mine[] = "if redis.call('get', KEYS[1]) == ARGV[1]
                                        "return 0";
 
 static const char raise_fence_body[] =
-    LK_REDIS_KEEP_FENCE "local now_us = clock_us() "
-                        "local fence = tonumber(redis.call('get', KEYS[1]) or now_us) "
-                        "fence = math.max(fence, tonumber(ARGV[1])) "
-                        "redis.call('set', KEYS[1], string.format('%.0f', fence)) "
-                        "keep(KEYS[1], fence, now_us) "
-                        "return 1";
+    LK_REDIS_SET_FENCE "local now_us, last = clock_us(), redis.call('get', KEYS[1]) "
+                       "local fence = math.max(tonumber(last or 0), now_us, tonumber(ARGV[1])) "
+                       "set_fence(KEYS[1], fence, now_us) "
+                       "return 1";
 
 /* -- opening ---------------------------------------------------------------------------------- */
 

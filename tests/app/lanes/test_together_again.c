@@ -6,6 +6,7 @@
 #include "service_private.h"
 #include "tests.h"
 
+#include <inttypes.h>
 #include <signal.h>
 
 enum {
@@ -114,6 +115,8 @@ TEST_THAT(a_stale_fence_refuses_its_own_order_only)
     enum { BEFORE = 20 }; /* orders of items 2 and 3, before Redis loses their fence counters */
     struct op op;
     together_start_locked();
+    for (int i = 0; i < FIRST; i++) /* made when Redis' clock was ahead */
+        redis_do(rig.redis, "SET {lock:item:%d}:fence %" PRIu64, FIRST + i, REDIS_FENCE_AHEAD);
     for (int i = 0; i < BEFORE; i++)
         assert_int_equal(op_run(rig.service, together_order(&op, FIRST + i % 2, N + i)), 201);
     assert_true(wait_until(locks_are_free, NULL, PATIENCE_MS));

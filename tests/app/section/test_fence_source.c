@@ -112,13 +112,13 @@ static void source_can_be_changed_and_changed_back(void **state)
 {
     struct op op;
     start(*state, false);
-    redis_do(rig.redis, "SET {lock:item:1}:fence 700");
+    redis_do(rig.redis, "SET {lock:item:1}:fence 4000000000000700"); /* above the clock */
     assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
-    assert_int_equal(answer_number(&op, "fence"), 701);
+    assert_int_equal(answer_number(&op, "fence"), 4000000000000701);
     stop_and_start_again(true);
     for (int i = 2; i < 5; i++) {
         assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
-        assert_int_equal(answer_number(&op, "fence"), 700 + i);
+        assert_int_equal(answer_number(&op, "fence"), 4000000000000700 + i);
     }
     redis_do(rig.redis, "SET {lock:item:1}:fence 5"); /* lower than the store's */
     stop_and_start_again(false);

@@ -79,18 +79,19 @@ TEST_THAT(command_learns_key_token_and_fence)
 {
     struct tool tool;
     char fence[32];
-    redis_do(tool_redis, "SET {" KEY "}:fence 41");
-    redis_do(tool_redis, "SET {lock:b}:fence 6");
+    redis_do(tool_redis, "SET {" KEY "}:fence 4000000000000041");
+    redis_do(tool_redis, "SET {lock:b}:fence 4000000000000006");
     assert_int_equal(RUN(&tool, "acquire", KEY, "--", "sh", "-c",
                          "echo \"$LOCKKIT_KEY/$LOCKKIT_FENCE/${#LOCKKIT_TOKEN}/\""),
                      0);
-    assert_int_equal(strncmp(tool_said(&tool), KEY "/42/", strlen(KEY "/42/")), 0);
-    snprintf(fence, sizeof fence, "%s", tool_said(&tool) + strlen(KEY "/42/"));
+    assert_int_equal(
+        strncmp(tool_said(&tool), KEY "/4000000000000042/", strlen(KEY "/4000000000000042/")), 0);
+    snprintf(fence, sizeof fence, "%s", tool_said(&tool) + strlen(KEY "/4000000000000042/"));
     assert_true(atoi(fence) > 32); /* the token's length */
     assert_int_equal(RUN(&tool, "acquire", "lock:b", KEY, "--", "sh", "-c",
                          "echo \"$LOCKKIT_KEY/$LOCKKIT_FENCE/\"; set -- $LOCKKIT_TOKEN; echo $#"),
                      0);
-    assert_string_equal(tool_said(&tool), "lock:b " KEY "/7 43/\n2\n");
+    assert_string_equal(tool_said(&tool), "lock:b " KEY "/4000000000000007 4000000000000043/\n2\n");
 }
 
 /* Each reads, thinks and writes: only the lock keeps two of them apart. */

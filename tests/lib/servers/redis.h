@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A fence that no server's clock reaches before the year 2096. Grants above the clock raise the
+ * counter by one each (redis_fence.h), so a test that needs to know how many there were, or needs
+ * fences that the clock has not passed, begins here. */
+#define REDIS_FENCE_AHEAD UINT64_C(4000000000000000)
+
 /* A connection to the port of a Redis or Sentinel of the sandbox, logged in. NULL: it failed. Free
  * it with redisFree(). */
 struct redisContext *redis_connect(int port);

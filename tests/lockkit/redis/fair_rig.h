@@ -5,6 +5,7 @@
 #include "holder.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
+#include "redis.h"
 #include "tests.h"
 
 #define GUARD "redis-fair"
@@ -17,13 +18,17 @@ enum { LONG_MS = 30000, SOON_MS = 1500 };
 static lk_client *client;
 static lk_hold first;
 
-/* An empty Redis and a client that holds the lock. */
+/* A Redis with nothing but a fence counter that counts the grants, and a client that holds the
+ * lock. */
 static inline int hold_it(void **state)
 {
     (void)state;
     world_ask("FLUSHALL");
     client = world_client(GUARD, NULL);
-    return world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK ? 0 : -1;
+    return lk_raise_fence(client, KEY, REDIS_FENCE_AHEAD) == LK_OK &&
+                   world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK
+               ? 0
+               : -1;
 }
 
 static inline int let_go(void **state)

@@ -3,6 +3,7 @@
 #include "providers.h"
 #include "redis_fair_scripts.h"
 #include "lock_world.h"
+#include "redis.h"
 #include "redis_link.h"
 #include "sandbox_proxy.h"
 #include "tests.h"
@@ -78,13 +79,17 @@ static void leave(void)
     assert_int_equal(world_ask("EXISTS " KEY " {" KEY "}:queue {" KEY "}:seen"), 0);
 }
 
-/* An empty Redis; another client holds the lock. */
+/* A Redis with nothing but a fence counter that counts the grants; another client holds the lock.
+ */
 static int hold_it(void **state)
 {
     (void)state;
     world_ask("FLUSHALL");
     client = world_client(GUARD, NULL);
-    return world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK ? 0 : -1;
+    return lk_raise_fence(client, KEY, REDIS_FENCE_AHEAD) == LK_OK &&
+                   world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK
+               ? 0
+               : -1;
 }
 
 static int let_go(void **state)

@@ -74,6 +74,7 @@ static int64_t ask(const char *command)
     X(OUTLIVE)   /* a second more than all of that time passes */                                  \
     X(SET_BACK)  /* the clock is set back by a second less than that time */                       \
     X(LOSE)      /* the counter is evicted, or its server starts empty */                          \
+    X(REVERT)    /* the counter comes back as it was after the first grant */                      \
     X(RAISE)     /* the counter is raised to the store's last fence */                             \
     X(RAISE_FAR) /* ... which was made when the clock was an hour ahead */
 
@@ -93,8 +94,8 @@ static const char *const event_names[] = {
 struct world {
     lk_client *client;
     int64_t ahead_ms;       /* of Redis' clock */
-    uint64_t newest;        /* last fence, granted or raised to */
-    bool gone, lost;        /* the counter is gone; lost: not by expiry */
+    uint64_t first, newest; /* first fence; last one, granted or raised to */
+    bool gone, lost;        /* the counter is gone; lost: not by expiry, or older than it was */
     int64_t back_ms;        /* how far the clock was set back since then */
     uint64_t grants, lower; /* lower: grants with a lower fence, as the rule allows */
 };
@@ -115,8 +116,8 @@ static uint64_t clock_us(const struct world *world)
 /* True if the conditions of redis_fence.h are violated. */
 static bool may_be_lower(const struct world *world)
 {
-    return world->gone &&
-           (world->back_ms > KEEP_MS || (world->lost && clock_us(world) < world->newest));
+    return (world->gone && world->back_ms > KEEP_MS) ||
+           (world->lost && clock_us(world) < world->newest);
 }
 
 static uint64_t grant(struct world *world)
@@ -134,6 +135,15 @@ static void raise_to(const struct world *world, uint64_t fence)
     assert_int_equal(lk_raise_fence(world->client, KEY, fence), LK_OK);
 }
 
+/* As after a restart with a snapshot, which keeps the time at which the counter ends. */
+static void revert_to(uint64_t fence)
+{
+    char command[128];
+    snprintf(command, sizeof command, "SET " COUNTER " %" PRIu64 " PXAT %" PRIu64, fence,
+             fence / US_PER_MS + KEEP_MS);
+    ask(command);
+}
+
 static bool happens(struct world *world, enum event event)
 {
     bool rises = true, is_there = !world->gone;
@@ -147,6 +157,7 @@ static bool happens(struct world *world, enum event event)
         }
         rises = fence > world->newest;
         world->newest = fence;
+        world->first = world->first != 0 ? world->first : fence;
         world->lost = false;
         is_there = true;
         break;
@@ -167,14 +178,21 @@ static bool happens(struct world *world, enum event event)
         is_there = false;
         world->lost = true;
         break;
+    case REVERT:
+        revert_to(world->first);
+        is_there = ask("EXISTS " COUNTER) == 1;
+        world->lost = true;
+        break;
     case RAISE:
         raise_to(world, world->newest);
         is_there = true;
+        world->lost = false;
         break;
     case RAISE_FAR:
         world->newest += (uint64_t)HOUR_MS * US_PER_MS;
         raise_to(world, world->newest);
         is_there = true;
+        world->lost = false;
         break;
     case EVENTS:
         break;
@@ -224,6 +242,42 @@ TEST_THAT(fences_rise_whatever_happens)
                guards[i], n, lower);
         assert_true(rises);
         assert_true(lower > 0);
+    }
+}
+
+/* -- a server that goes on with an older state ------------------------------------------------- */
+
+static void grant_higher(lk_client *by, uint64_t *newest)
+{
+    lk_hold hold;
+    assert_int_equal(lk_try_acquire(by, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_true(hold.fence > *newest);
+    *newest = hold.fence;
+}
+
+TEST_THAT(fences_rise_after_an_older_counter_was_restored)
+{
+    enum { GRANTS = 100 };
+    for (int i = 0; i < GUARDS; i++) {
+        ask("FLUSHALL");
+        assert_int_equal(sandbox_set_clock(redis, 0), 0);
+        uint64_t newest = 0;
+        grant_higher(clients[i], &newest);
+        redisReply *older = redisCommand(eye, "DUMP " COUNTER);
+        assert_non_null(older);
+        assert_int_equal(older->type, REDIS_REPLY_STRING);
+        for (int grant = 0; grant < GRANTS; grant++)
+            grant_higher(clients[i], &newest);
+        redisReply *restored =
+            redisCommand(eye, "RESTORE " COUNTER " %d %b REPLACE", KEEP_MS, older->str, older->len);
+        assert_non_null(restored);
+        assert_int_equal(restored->type, REDIS_REPLY_STATUS);
+        freeReplyObject(older);
+        freeReplyObject(restored);
+        /* Each guard goes on with the counter that the others share. */
+        for (int next = 0; next < GUARDS; next++)
+            grant_higher(clients[(i + next) % GUARDS], &newest);
     }
 }
 

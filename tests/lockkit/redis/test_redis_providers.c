@@ -4,6 +4,7 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
+#include "redis.h"
 #include "tests.h"
 
 #include <stdio.h>
@@ -85,6 +86,7 @@ TEST_THAT(fences_rise_per_key_across_guards)
     uint64_t last = 0;
     for (size_t i = 0; i < COUNT(fenced); i++)
         clients[i] = world_client(fenced[i], NULL);
+    assert_int_equal(lk_raise_fence(clients[0], KEY, REDIS_FENCE_AHEAD), LK_OK);
     for (size_t i = 0; i < 30; i++) {
         lk_hold hold;
         assert_int_equal(world_acquire(clients[i % COUNT(fenced)], KEY, 0, 0, &hold), LK_OK);
@@ -111,7 +113,7 @@ TEST_THAT(raised_counter_heals_one_lost_with_its_server)
         assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
         assert_true(hold.fence > before);
         assert_int_equal(lk_release(&hold), LK_OK);
-        before = hold.fence + 1000000;
+        before = REDIS_FENCE_AHEAD;
         assert_int_equal(lk_raise_fence(client, KEY, before), LK_OK);
         assert_int_equal(lk_raise_fence(client, KEY, 7), LK_OK);
         assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);

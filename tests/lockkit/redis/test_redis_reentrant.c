@@ -80,13 +80,13 @@ TEST_THAT(inner_entry_keeps_the_outer_fence_though_the_counter_was_raised)
     lk_client *client = world_client(GUARD, NULL);
     lk_hold outer, inner;
     assert_int_equal(enter(client, "worker", 0, &outer), LK_OK);
-    assert_int_equal(lk_raise_fence(client, KEY, outer.fence + 1000), LK_OK);
+    assert_int_equal(lk_raise_fence(client, KEY, REDIS_FENCE_AHEAD), LK_OK);
     assert_int_equal(enter(client, "worker", 0, &inner), LK_OK);
     assert_int_equal(inner.fence, outer.fence);
     assert_int_equal(lk_release(&inner), LK_OK);
     assert_int_equal(lk_release(&outer), LK_OK);
     assert_int_equal(enter(client, "worker", 0, &outer), LK_OK);
-    assert_true(outer.fence == inner.fence + 1001);
+    assert_true(outer.fence == REDIS_FENCE_AHEAD + 1);
     assert_int_equal(lk_release(&outer), LK_OK);
     lk_close(client);
 }

@@ -121,6 +121,7 @@ TEST_THAT(lock_that_was_handed_over_stands_on_the_replica_as_well)
     lk_hold first;
     struct asker waiter = {
         .client = two, .key = KEY, .lease_ms = PATIENT_MS, .wait_ms = PATIENT_MS};
+    assert_int_equal(lk_raise_fence(one, KEY, REDIS_FENCE_AHEAD), LK_OK);
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK);
     asker_start(&waiter);
     bool queued = wait_until(refused_twice, &hooked, PATIENT_MS);

@@ -108,11 +108,14 @@ static void do_pexpireat(struct sim_redis_call *call)
 
 /* -- strings ---------------------------------------------------------------------------------- */
 
-/* A new counter of fences is set right after INCR has made it. */
+/* A grant sets the counter of fences to the number after the last one, or to the clock. */
 static void count_raised(const struct sim_redis_call *call)
 {
     const struct sim_redis_key *key = find(call, call->words[1]);
-    if (strstr(call->words[1], "}:fence") && (!key || strcmp(key->items[0].text, "1") != 0))
+    const int64_t fence = strtoll(call->words[2], NULL, 10);
+    const int64_t last =
+        key && key->type == SIM_REDIS_STRING ? strtoll(key->items[0].text, NULL, 10) : 0;
+    if (strstr(call->words[1], "}:fence") && fence / 1000 > call->now_ms && fence > last + 1)
         sim_count(SIM_REDIS_RAISED);
 }
 
