@@ -136,10 +136,6 @@ void section_close_snapshot(struct section *section)
 
 void section_read(struct section *section)
 {
-    if (section->tx) { /* the store may run an undone transaction again */
-        section->status = DB_OK;
-        section->guard_changed = false;
-    }
     if (section->status == DB_OK)
         section->status = load(section, section->tx != NULL);
 }

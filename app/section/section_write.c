@@ -244,9 +244,14 @@ static void look_at_locks(struct section *section)
         op_pass_all(section->ops, section->n_ops, OP_CHECKED);
 }
 
+/* The store may run an undone transaction again, so nothing that a run found out is left from the
+ * one before. Only sections with DB_OK are handed over: see wants_to_write(). */
 static db_status write_section(db_tx *tx, void *arg)
 {
     struct section *section = arg;
+    section->status = DB_OK;
+    section->guard_changed = false;
+    section->refused = NULL;
     section->tx = tx;
     if (section_reads_inside(section)) {
         section_read(section);
