@@ -9,7 +9,7 @@
 
 enum {
     METRICS_ROUTES_MAX = 48, /* the routes, and one place for "no such route" */
-    METRICS_STATUS_MAX = 23,
+    METRICS_STATUS_MAX = 24,
     METRICS_BUCKETS = 16
 };
 
@@ -22,7 +22,8 @@ struct http_metrics {
         unanswered;
 };
 
-/* One answered request; route NULL: none matched. */
+/* One answered request; route NULL: none matched. A status that no answer of ours has counts as 0.
+ */
 void http_metrics_count(struct http_metrics *metrics, const struct route *route, int status,
                         int64_t duration_us);
 

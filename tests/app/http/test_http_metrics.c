@@ -1,5 +1,6 @@
 /* The text of GET /metrics. */
 #include "http_metrics.h"
+#include "problem.h"
 #include "tests.h"
 
 #include <stdio.h>
@@ -69,6 +70,22 @@ TEST_THAT(requests_are_counted_by_route_and_status)
         if (strstr(text, lines[i]) == NULL)
             fail_msg("missing %s in\n%s", lines[i], text);
     free(text);
+}
+
+TEST_THAT(status_of_every_problem_is_counted_as_itself)
+{
+    for (int i = 1; i < PROBLEM_COUNT; i++) {
+        char line[64];
+        const int status = problem_info((enum problem)i)->status;
+        clear(NULL);
+        http_metrics_count(&metrics, NULL, status, 1);
+        snprintf(line, sizeof(line), "total{method=\"\",route=\"other\",status=\"%d\"} 1\n",
+                 status);
+        char *text = text_of();
+        if (strstr(text, line) == NULL)
+            fail_msg("missing %s in\n%s", line, text);
+        free(text);
+    }
 }
 
 /* HELP and TYPE of a metric come before its samples. */
