@@ -22,6 +22,9 @@ static int add_run(struct report *report, const struct options *options,
         return -1;
     }
     report->n_runs++;
+    char cut[REMOTE_MESSAGE_MAX];
+    if (run_cut_short(run, cut, sizeof cut))
+        fprintf(stderr, "loadgen: %s under %s: %s\n", workload->name, guard, cut);
     if (!run->judged)
         fprintf(stderr, "loadgen: %s under %s is not judged: %s\n", workload->name, guard,
                 run->message);
@@ -80,7 +83,8 @@ int judged_exit_status(const struct report *report)
         if (!run_keeps_thresholds(&report->runs[i]))
             return EXIT_BROKEN;
     for (int i = 0; i < report->n_runs; i++)
-        if (report->runs[i].failed > 0 || run_dropped(&report->runs[i]) > 0)
+        if (report->runs[i].failed > 0 || run_dropped(&report->runs[i]) > 0 ||
+            run_cut_short(&report->runs[i], NULL, 0))
             return EXIT_FAILURE;
     return report_as_claimed(report) ? EXIT_SUCCESS : EXIT_BROKEN;
 }

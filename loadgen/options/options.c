@@ -1,5 +1,6 @@
 #include "options.h"
 #include "options_value.h"
+#include "schedule.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -191,6 +192,23 @@ static void take_run_id(struct argp_state *state, const char *text)
     strcpy(options->run_id, text);
 }
 
+/* What one run and one report can hold is known before the first request. */
+static void check_bounds(struct argp_state *state, const struct options *options)
+{
+    const struct load_options load = options_load(options, options->mode);
+    const int guards = options->n_guards > 0 ? options->n_guards : 1;
+    const bool is_open = options->mode_given && schedule_is_open(options->mode);
+    if (is_open && options->requests == 0 && options->duration_ms > 0 &&
+        schedule_planned(&load, options->requests_max + 1) > options->requests_max)
+        argp_error(state,
+                   "--rate and --duration ask for more than %llu requests, which one run remembers "
+                   "until its verdict: give less, or --requests",
+                   (unsigned long long)options->requests_max);
+    if (guards * options->repeat > OPTIONS_RUNS_MAX)
+        argp_error(state, "--guards and --repeat ask for %d runs; a report has at most %d",
+                   guards * options->repeat, OPTIONS_RUNS_MAX);
+}
+
 static error_t parse_workload(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -229,6 +247,7 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
         if (options->run_id[0] != '\0' && (options->n_guards > 1 || options->repeat > 1))
             argp_error(state, "--run-id names one run: give one guard, and no --repeat");
         check_addresses(state, options);
+        check_bounds(state, options);
         add_token(state, options);
         return 0;
     default:
@@ -361,6 +380,7 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
         .timeout_ms = 15000,
         .patience_ms = 30000,
         .seed = 1,
+        .requests_max = OPTIONS_REQUESTS_MAX,
         .stock = 100,
         .buyers = 2000,
         .accounts = 4,

@@ -13,6 +13,7 @@ enum {
     OPTIONS_COMMAND_MAX = 1024,
     OPTIONS_HEADERS_MAX = 16,
     OPTIONS_REPEAT_MAX = 25,
+    OPTIONS_RUNS_MAX = 5 * OPTIONS_GUARDS_MAX, /* guards times --repeat */
     OPTIONS_FAIL_IF_MAX = 8,
     OPTIONS_REPORTS_MAX = 2 * OPTIONS_REPEAT_MAX,
     OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
@@ -50,9 +51,10 @@ struct options {
     double rate, ramp_from; /* per second */
     int64_t warmup_ms;
     int connections, threads, pipeline;
-    int64_t duration_ms; /* 0: until the requests are done */
-    uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration and
-                            the mode is not burst */
+    int64_t duration_ms;   /* 0: until the requests are done */
+    uint64_t requests;     /* 0: the workload's own number, or requests_max when there is a duration
+                              and the mode is not burst */
+    uint64_t requests_max; /* OPTIONS_REQUESTS_MAX; a rate and its duration ask for no more */
     int64_t timeout_ms;
     int64_t patience_ms; /* a request is retried, or its outcome looked for, at most this long */
     uint64_t seed;

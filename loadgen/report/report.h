@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { REPORT_RUNS_MAX = 5 * OPTIONS_GUARDS_MAX };
+enum { REPORT_RUNS_MAX = OPTIONS_RUNS_MAX };
 
 /* Where it was measured. */
 struct environment {

@@ -34,6 +34,9 @@ static void print_remarks(const struct report_paper *paper, const struct run *ru
         if (remarks[i].count != 0)
             report_say(paper, NULL, "  %s under %s: %s %s", run->workload->name, run->guard,
                        text_count(count, (int64_t)remarks[i].count), remarks[i].text);
+    char cut[REMOTE_MESSAGE_MAX];
+    if (run_cut_short(run, cut, sizeof cut))
+        report_say(paper, COLOR_RED, "  %s under %s: %s", run->workload->name, run->guard, cut);
     const struct {
         const char *answer, *what;
     } firsts[] = {{run->tally.failure, "failure"}, {run->tally.refused_for_now, "refusal for now"}};

@@ -97,6 +97,17 @@ bool run_as_claimed(const struct run *run)
            verdict_as_claimed(&whole, run->claims_safe);
 }
 
+bool run_cut_short(const struct run *run, char *out, size_t size)
+{
+    char most[TEXT_MAX];
+    if (run->cut_short && out != NULL)
+        snprintf(out, size,
+                 "the load ended before its duration, after %s requests: one run remembers no more "
+                 "until its verdict; give a shorter --duration, or --mode rate",
+                 text_count(most, (int64_t)run->options->requests_max));
+    return run->cut_short;
+}
+
 bool run_keeps_threshold(const struct run *run, int i, double *ret_value)
 {
     struct verdict whole = whole_verdict(run);
@@ -186,8 +197,8 @@ static uint64_t planned_requests(const struct run *run)
     if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
     const struct load_options load = run_load_options(run);
-    return schedule_is_open(run->mode) ? schedule_planned(&load, OPTIONS_REQUESTS_MAX)
-                                       : OPTIONS_REQUESTS_MAX;
+    return schedule_is_open(run->mode) ? schedule_planned(&load, options->requests_max)
+                                       : options->requests_max;
 }
 
 static bool watch_load(void *ctx, const struct load_progress *now)
@@ -294,6 +305,9 @@ static int perform(struct run *run)
     run->refused = tally_count(&run->tally, TALLY_REFUSED);
     run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() may have counted some */
     run->interrupted = run_stopped(run);
+    run->cut_short = run->mode == LOAD_CLOSED && run->options->requests == 0 &&
+                     run->options->duration_ms > 0 &&
+                     tally_end(&run->tally) >= run->options->requests_max;
     judge(run);
     return 0;
 }

@@ -77,6 +77,7 @@ struct run {
     int instances;
     bool lanes;
     bool interrupted;
+    bool cut_short; /* a closed load reached options->requests_max before the end of its duration */
 
     struct history_writer *history;   /* NULL: none is kept */
     char ledger_start[RUN_PLACE_MAX]; /* the end of the ledger before the run; "": its start */
@@ -129,6 +130,10 @@ char *run_verdict_text(const struct run *run, char *out, size_t size);
 
 /* Kept its claim in a complete run without failed or dropped requests. */
 bool run_as_claimed(const struct run *run);
+
+/* Did its load end too early, because it sent options->requests_max requests? Then out (may be
+ * NULL) says so. The verdict is about what was sent. */
+bool run_cut_short(const struct run *run, char *out, size_t size);
 
 /* Certainly broke its claim, whatever else failed. */
 bool run_broke_claim(const struct run *run);

@@ -47,6 +47,15 @@ TEST_THAT(overload_is_no_success)
     assert_true(run_is_well(&report->runs[0]));
 }
 
+TEST_THAT(load_that_is_cut_short_is_no_success)
+{
+    add_run(&workload_sale, "redis-token", true);
+    report->runs[0].cut_short = true;
+    assert_int_equal(judged_exit_status(report), EXIT_FAILURE);
+    lose(&report->runs[0]);
+    assert_int_equal(judged_exit_status(report), EXIT_BROKEN);
+}
+
 TEST_THAT(a_broken_claim_outranks_overload)
 {
     char headline[1000];

@@ -103,6 +103,10 @@ TEST_THAT(lists_and_units_are_understood)
     assert_int_equal(options.n_thresholds, 2);
     assert_int_equal(options.abort_after_ms, 2000);
     assert_int_equal(parse(&sale, URL "--duration 2m").duration_ms, 120000);
+    assert_int_equal(parse(&sale, URL "--mode rate --rate 50000 --duration 80s").requests, 0);
+    assert_int_equal(
+        parse(&sale, URL "--mode rate --rate 50000 --duration 2m --requests 9").requests, 9);
+    assert_int_equal(parse(&sale, URL "--guards a,b,c,d,e --repeat 24").repeat, 24);
     assert_int_equal(parse(&sale, URL "--duration 3").duration_ms, 3000);
 }
 
@@ -119,6 +123,10 @@ TEST_THAT(whatever_is_not_understood_is_a_usage_error)
         URL "--mode rate --rate 5 --duration 5s --warmup 5s",
         URL "--mode burst --warmup 1s",
         URL "--mode rate",
+        URL "--mode rate --rate 50000 --duration 2m",
+        URL "--mode rate --rate 50000 --duration 2m --arrivals poisson",
+        URL "--mode ramp --rate 100000 --duration 2m",
+        URL "--guards a,b,c,d,e --repeat 25",
         URL "--mode rate --rate 5 --arrivals normal",
         URL "--mode closed --arrivals poisson",
         URL "--arrivals poisson",

@@ -36,6 +36,7 @@ static inline int reset(void **state)
                                .timeout_ms = 5000,
                                .patience_ms = PATIENCE_MS,
                                .seed = 7,
+                               .requests_max = OPTIONS_REQUESTS_MAX,
                                .stock = STOCK,
                                .buyers = BUYERS,
                                .accounts = 4,

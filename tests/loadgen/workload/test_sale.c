@@ -281,3 +281,24 @@ TEST_THAT(stopped_run_keeps_what_is_known)
     assert_int_equal(attempt(&workload_accounts, "redis-token", &run), -1);
     assert_string_equal(run.message, "stopped before its load began");
 }
+
+/* A minute was asked for; a run remembers only so many requests. */
+TEST_THAT(closed_load_that_ends_before_its_duration_says_so)
+{
+    char text[REMOTE_MESSAGE_MAX];
+    options.mode_given = true;
+    options.mode = LOAD_CLOSED;
+    options.duration_ms = 60000;
+    options.requests_max = 40;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_int_equal(run.load.completed, 40);
+    assert_true(run.judged);
+    assert_true(run_cut_short(&run, text, sizeof text));
+    assert_non_null(strstr(text, "ended before its duration, after 40 requests"));
+    stop_fakes(NULL);
+    options.n_targets = 0;
+    options.requests = 40; /* as asked for */
+    run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_int_equal(run.load.completed, 40);
+    assert_false(run_cut_short(&run, NULL, 0));
+}
