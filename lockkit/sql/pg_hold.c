@@ -72,13 +72,19 @@ static lk_status begin(struct pg_hold *self, lk_pg_conn **ret)
 }
 
 /* Where the lock is a transaction that stays open, a number drawn in it would not be durable before
- * its COMMIT: a server that is killed meanwhile would give it to the next holder as well. */
+ * its COMMIT: a server that is killed meanwhile would give it to the next holder as well. The
+ * number counts only if the lock still stands after it was drawn: else the next holder may have
+ * drawn a lower one before. */
 static lk_status draw_fence(struct pg_hold *self, const char *key, lk_pg_conn *conn, int64_t *ret)
 {
+    int64_t held = 0;
     if (self->set->statements[LK_PG_BEGIN].text[LK_SQL_POSTGRES] == NULL)
         return ask(conn, LK_PG_FENCE, key, ret);
-    return lk_pg_pool_run(&self->numbers, LK_PG_FENCE, (lk_sql_arg[]){{.text = key}}, take_number,
-                          ret);
+    lk_status status = lk_pg_pool_run(&self->numbers, LK_PG_FENCE, (lk_sql_arg[]){{.text = key}},
+                                      take_number, ret);
+    if (status == LK_OK)
+        status = ask(conn, LK_PG_CONFIRM, key, &held);
+    return status == LK_OK && held == 0 ? LK_UNAVAILABLE : status;
 }
 
 /* The connection has the lock. */

@@ -189,6 +189,50 @@ TEST_THAT(both_levels_and_other_clients_exclude_each_other)
     lk_close(xact);
 }
 
+struct late {
+    lk_client *client;
+    lk_hold hold;
+    lk_status status;
+};
+
+static void *acquire_late(void *arg)
+{
+    struct late *late = arg;
+    late->status = world_acquire(late->client, KEY, 0, 0, &late->hold);
+    return NULL;
+}
+
+static bool somebody_waits_for_the_numbers(void *arg)
+{
+    (void)arg;
+    return world_sql("SELECT count(*) FROM pg_locks WHERE relation = 'lockkit.fence'::regclass "
+                     "AND NOT granted",
+                     NULL) == 1;
+}
+
+/* The lock is lost between its grant and its fence. The next holder may have drawn its fence by
+ * then, and the late one's would be higher. */
+TEST_THAT(a_fence_that_was_drawn_after_the_lock_was_lost_is_no_grant)
+{
+    PGconn *other = by_hand();
+    for (int i = 0; i < LEVELS; i++) {
+        pthread_t thread;
+        struct late late = {.client = world_client(levels[i], &world_patient)};
+        assert_int_equal(world_acquire(late.client, KEY, 0, 0, &late.hold), LK_OK);
+        assert_int_equal(lk_release(&late.hold), LK_OK);
+        say(other, "BEGIN");
+        say(other, "ALTER SEQUENCE lockkit.fence CACHE 1"); /* nextval() waits */
+        assert_int_equal(pthread_create(&thread, NULL, acquire_late, &late), 0);
+        assert_true(wait_until(somebody_waits_for_the_numbers, NULL, LONG_MS));
+        assert_true(world->remove(KEY));
+        say(other, "ROLLBACK");
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_not_equal(late.status, LK_OK);
+        lk_close(late.client);
+    }
+    PQfinish(other);
+}
+
 /* A connection that returns to the client's pool holds no lock. */
 TEST_THAT(released_connections_are_used_again_and_hold_nothing)
 {
