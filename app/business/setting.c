@@ -141,7 +141,8 @@ static void commit(struct section *section, struct op *op, struct patch *patch)
         away_log("store", error.message);
 }
 
-/* Pieces that are sold stand in the orders. */
+/* Pieces that are sold stand in the orders. To count them takes long, so the lock is free by then:
+ * the row is told as it was committed, sold includes orders since. */
 static void answer(struct section *section, struct op *op, const struct patch *patch)
 {
     int64_t sold = 0;
@@ -184,8 +185,8 @@ void setting_patch(struct section *section, struct op *op)
                                  .instance = section->config->instance,
                                  .txn_id = txn_id};
     commit(section, op, &patch);
-    if (op->answer.problem == PROBLEM_NONE)
-        answer(section, op, &patch);
     section_unlock(section);
     op_pass(op, OP_RELEASED);
+    if (op->answer.problem == PROBLEM_NONE)
+        answer(section, op, &patch);
 }

@@ -6,7 +6,8 @@
 #include "section.h"
 
 /* Answers op, an OP_PATCH_*. Members that the request does not have are OP_UNCHANGED, -1 or "".
- * Of the section it uses reader, locks, store and settings. */
+ * Of the section it uses reader, locks, store and settings. The answer has the row as it was
+ * committed; of an item, sold is counted once the lock is free, so orders since are in it. */
 void setting_patch(struct section *section, struct op *op);
 
 #endif

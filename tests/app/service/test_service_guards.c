@@ -272,6 +272,36 @@ static void row_leaves_a_guard_whose_server_is_away_by_a_put(void **state)
     rig_stop();
 }
 
+/* The scan for the pieces sold may take long. An order that comes before it is counted: so the lock
+ * was free by then. */
+static void sold_pieces_of_a_patched_item_are_counted_after_its_lock_is_free(void **state)
+{
+    (void)state;
+    struct op patch, order;
+    start("redis-token", false);
+    put_item(5);
+    op_make(&patch, OP_PATCH_ITEM, "1", "", 0, 1);
+    patch.key[0] = '\0';
+    patch.price = 7;
+    patch.per_user_limit = patch.reserve_s = OP_UNCHANGED;
+    patch.fence = -1;
+    gate_set(0, OP_RELEASED, patch.request_id);
+    ops_submit(rig.service, &patch, 1);
+    gate_wait(0);
+    int status = op_run(rig.service, op_order(&order, 2));
+    gate_open(0);
+    ops_wait(&patch, 1);
+    points_clear();
+    assert_int_equal(status, 201);
+    assert_int_equal(patch.answer.status, 200);
+    assert_int_equal(answer_number(&patch, "price"), 7);
+    assert_int_equal(answer_number(&patch, "stock"), 5); /* as it was committed */
+    assert_int_equal(answer_number(&patch, "sold"), 1);
+    assert_int_equal(rig_stock(), 4);
+    assert_true(audit_is_clean(rig.service));
+    rig_stop();
+}
+
 /* name: the guard's name as a C identifier */
 #define EXACT(name, guard)                                                                         \
     {                                                                                              \
@@ -290,6 +320,7 @@ int main(void)
         cmocka_unit_test(row_leaves_a_guard_whose_server_is_away_by_a_put),
         cmocka_unit_test(conflict_after_the_waiting_time_is_refused),
         cmocka_unit_test(row_keeps_the_guard_that_was_the_default_at_its_put),
+        cmocka_unit_test(sold_pieces_of_a_patched_item_are_counted_after_its_lock_is_free),
         EXACT(mutex, "mutex"),
         EXACT(redis_setnx, "redis-setnx"),
         EXACT(redis_set, "redis-set"),
