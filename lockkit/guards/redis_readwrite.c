@@ -6,9 +6,10 @@
  *            token for a reader, "token:write" for the writer. Each reader has a key of its own,
  *            {key}:token:rwlock_timeout:1, that ends with its lease. The hash ends with the
  *            longest lease. A reader that leaves shortens the hash's lease to the longest that
- *            remains. The last holder deletes the hash and publishes on redisson_rwlock:{key}: "1"
- *            after a writer (all threads of a Redisson client try), "0" after readers (one does).
- *            Every grant raises the fence counter, a reader's too.
+ *            remains, and publishes "0": waiters had been told the longer one. The last holder
+ *            deletes the hash and publishes on redisson_rwlock:{key}: "1" after a writer (all
+ *            threads of a Redisson client try), "0" after readers (one does). Every grant raises
+ *            the fence counter, a reader's too.
  * Guarantee: a writer is alone until its lease ends; readers share; the part of a dead holder
  *            frees itself with its lease; each frees only its own; fences rise. By Redisson's
  *            source: excludes and is excluded by its RReadWriteLock on the same key.
@@ -79,22 +80,24 @@ static const char acquire_body[] =
 /* KEYS: lock, channel, timeout. ARGV: field, mode. */
 static const char release_body[] =
     LONGEST
+    LK_REDIS_EXPIRE
     "if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then "
     "  return 0 "
     "end "
     "local in_time = redis.call('del', KEYS[3]) "
     "local left = longest() "
     "if left >= 0 then "
-    "  redis.call('pexpire', KEYS[1], math.max(left, 1)) "
+    "  expire(KEYS[1], math.max(left, 1), KEYS[2]) "
     "else "
     "  redis.call('del', KEYS[1]) "
     "  redis.call('publish', KEYS[2], ARGV[2] == 'write' and '1' or '0') "
     "end "
     "return ARGV[2] == 'write' and 1 or in_time";
 
-/* KEYS: lock, timeout. ARGV: field, lease, mode. */
+/* KEYS: lock, timeout. ARGV: field, lease, mode, channel. */
 static const char renew_body[] =
     LONGEST
+    LK_REDIS_EXPIRE
     "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then "
     "  return 0 "
     "end "
@@ -103,7 +106,7 @@ static const char renew_body[] =
     "end "
     "local longer = redis.call('pttl', KEYS[1]) > tonumber(ARGV[2]) "
     "local lease = longer and ARGV[3] == 'read' and longest() or ARGV[2] "
-    "return redis.call('pexpire', KEYS[1], lease)";
+    "return expire(KEYS[1], lease, ARGV[4])";
 
 /* KEYS: lock, timeout. ARGV: field, mode. */
 static const char confirm_body[] =
@@ -177,11 +180,12 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
     struct part part;
-    char lease[LK_REDIS_NUMBER_MAX];
+    char lease[LK_REDIS_NUMBER_MAX], channel[LK_REDIS_CHANNEL_MAX];
     part_of(&part, hold);
     lk_status status =
         lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 2, hold->key, part.timeout,
-                            part.field, lk_redis_number(lease, lease_ms), part.mode);
+                            part.field, lk_redis_number(lease, lease_ms), part.mode,
+                            lk_redis_wake_channel(self, channel, hold->key));
     return lk_redis_done(status, &reply);
 }
 

@@ -60,15 +60,16 @@ static const char release_body[] = "if redis.call('hdel', KEYS[1], ARGV[2]) == 0
                                    "end "
                                    "return 1";
 
-/* KEYS: lock. ARGV: token, entry, lease. Only a single entry may shorten the lease. */
-static const char renew_body[] = "if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then "
-                                 "  return 0 "
-                                 "end "
-                                 "if redis.call('hget', KEYS[1], ARGV[1]) == '1' or "
-                                 "   redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then "
-                                 "  redis.call('pexpire', KEYS[1], ARGV[3]) "
-                                 "end "
-                                 "return 1";
+/* KEYS: lock. ARGV: token, entry, lease, channel. Only a single entry may shorten the lease. */
+static const char renew_body[] =
+    LK_REDIS_EXPIRE "if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then "
+                    "  return 0 "
+                    "end "
+                    "if redis.call('hget', KEYS[1], ARGV[1]) == '1' or "
+                    "   redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then "
+                    "  expire(KEYS[1], ARGV[3], ARGV[4]) "
+                    "end "
+                    "return 1";
 
 static const char *entry_of(char buffer[ENTRY_MAX], const lk_hold *hold)
 {
@@ -112,10 +113,10 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
 {
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
-    char entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
-    lk_status status =
-        lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 1, hold->key, hold->token,
-                            entry_of(entry, hold), lk_redis_number(lease, lease_ms));
+    char channel[LK_REDIS_CHANNEL_MAX], entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
+    lk_status status = lk_redis_eval_renew(
+        guard->redis, &guard->renew, &reply, 1, hold->key, hold->token, entry_of(entry, hold),
+        lk_redis_number(lease, lease_ms), lk_redis_wake_channel(self, channel, hold->key));
     return lk_redis_done(status, &reply);
 }
 

@@ -58,7 +58,7 @@ static const char release_body[] =
     "redis.call('publish', KEYS[2], '0') "
     "return tonumber(score) >= now and 1 or 0";
 
-/* KEYS: lock. ARGV: token, lease; "0": only look. */
+/* KEYS: lock. ARGV: token, lease; "0": only look; channel. */
 static const char renew_body[] =
     HELPERS
     "local score = redis.call('zscore', KEYS[1], ARGV[1]) "
@@ -68,6 +68,7 @@ static const char renew_body[] =
     "if ARGV[2] ~= '0' then "
     "  redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) "
     "  end_with_the_longest() "
+    "  if tonumber(score) > now + ARGV[2] then redis.call('publish', ARGV[3], '0') end "
     "end "
     "return 1";
 
@@ -113,6 +114,18 @@ static lk_status release(void *self, lk_hold *hold)
     return lk_redis_done(status, &reply);
 }
 
+/* A permit that now ends earlier than the waiters were told is published (redis_wake.h). */
+static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    char channel[LK_REDIS_CHANNEL_MAX], lease[LK_REDIS_NUMBER_MAX];
+    lk_status status = lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 1, hold->key,
+                                           hold->token, lk_redis_number(lease, lease_ms),
+                                           lk_redis_wake_channel(self, channel, hold->key));
+    return lk_redis_done(status, &reply);
+}
+
 static lk_status confirm(void *self, const lk_hold *hold)
 {
     lk_redis_guard *guard = self;
@@ -155,7 +168,7 @@ const lk_provider lk_redis_semaphore = {
     .try_acquire = try_acquire,
     .wait = lk_redis_wake_wait,
     .wait_end = lk_redis_wake_wait_end,
-    .renew = lk_redis_guard_renew,
+    .renew = renew,
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,

@@ -3,10 +3,11 @@
  * waiters sleep until a message comes, instead of polling.
  *
  * A waiter subscribes, tries once more, then sleeps until a message, at most until the end of the
- * holder's lease: expiry publishes nothing. In each client a message wakes one waiter that wants
- * the lock for itself, and all that would share it. While the channel is not subscribed, wait()
- * returns LK_UNAVAILABLE, and the core tries again after a random pause. README.md, Waiting for a
- * message.
+ * holder's lease: expiry publishes nothing. So whoever moves that end forward publishes too, as a
+ * release does (LK_REDIS_EXPIRE): the waiters try again and learn the new end. In each client a
+ * message wakes one waiter that wants the lock for itself, and all that would share it. While the
+ * channel is not subscribed, wait() returns LK_UNAVAILABLE, and the core tries again after a random
+ * pause. README.md, Waiting for a message.
  *
  * After LockPubSub.java of Redisson 3.
  */
@@ -16,6 +17,16 @@
 #include "redis_guard.h"
 #include "redis_waiters.h"
 #include "redis_sub.h"
+
+/* Lua: expire(key of the lock, lease in ms, channel), 1 or 0 as PEXPIRE. Publishes if the lease now
+ * ends earlier than the waiters were told. */
+#define LK_REDIS_EXPIRE                                                                            \
+    "local function expire(key, lease, channel) "                                                  \
+    "  if redis.call('pttl', key) > tonumber(lease) then "                                         \
+    "    redis.call('publish', channel, '0') "                                                     \
+    "  end "                                                                                       \
+    "  return redis.call('pexpire', key, lease) "                                                  \
+    "end "
 
 /* The self of such a guard. */
 typedef struct lk_redis_wake {

@@ -146,6 +146,37 @@ TEST_THAT(raised_counter_leaves_room_for_grants_that_rise)
     }
 }
 
+/* -- waiting ------------------------------------------------------------------------------------
+ */
+
+static bool refused_again(void *hooked)
+{
+    return atomic_load(&((struct hooked *)hooked)->refusals) > 2;
+}
+
+TEST_THAT(waiter_learns_the_end_of_a_lease_that_was_shortened)
+{
+    static const char *const waking[] = {"redis-reentrant", "redis-readwrite", "redis-semaphore"};
+    enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
+    for (size_t i = 0; i < COUNT(waking); i++) {
+        struct hooked hooked;
+        lk_hold hold;
+        lk_client *holding = world_client(waking[i], NULL);
+        lk_client *waiting = world_client(waking[i], &(lk_options){.env = hook(&hooked)});
+        struct asker waiter = {.client = waiting, .key = KEY, .wait_ms = HOUR_MS};
+        assert_int_equal(world_acquire(holding, KEY, HOUR_MS, 0, &hold), LK_OK);
+        asker_start(&waiter);
+        bool waits = wait_until(refused_twice, &hooked, LONG_MS);
+        lk_status shortened = lk_extend(&hold, MINUTE_MS);
+        bool told = wait_until(refused_again, &hooked, LONG_MS);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(asker_end(&waiter), LK_OK);
+        assert_int_equal(shortened, LK_OK);
+        assert_true(waits && told);
+        lk_close(holding);
+    }
+}
+
 /* -- flawed guards ------------------------------------------------------------------------------
  */
 

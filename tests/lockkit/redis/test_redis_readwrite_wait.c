@@ -84,6 +84,26 @@ TEST_THAT(last_readers_release_wakes_a_writer)
     lk_close(waiting);
 }
 
+/* The writer was told an hour, and would sleep so long if the other reader died. */
+TEST_THAT(writer_learns_when_the_last_lease_ends_after_a_longer_one_was_released)
+{
+    enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
+    lk_hold longer, last;
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    struct asker writer = {.client = waiting, .key = KEY, .wait_ms = HOUR_MS};
+    assert_int_equal(enter(client, LK_SHARED, HOUR_MS, 0, &longer), LK_OK);
+    assert_int_equal(enter(other, LK_SHARED, MINUTE_MS, 0, &last), LK_OK);
+    asker_start(&writer);
+    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
+    lk_status released = lk_release(&longer);
+    crowd_refusals = 3;
+    bool told = wait_until(crowd_refused, NULL, LONG_MS);
+    assert_int_equal(lk_release(&last), LK_OK);
+    assert_int_equal(asker_end(&writer), LK_OK);
+    assert_int_equal(released, LK_OK);
+    assert_true(told);
+}
+
 /* A weakness, as in Redisson: the next reader enters before the last one leaves. */
 TEST_THAT(stream_of_readers_starves_a_writer)
 {
