@@ -21,21 +21,23 @@ static void not_read(struct op *op, const char *what, db_status status)
                    db_status_text(status));
 }
 
-static void get_item(const struct queries *queries, struct op *op)
+void query_item(const struct queries *queries, struct op **ops, size_t n)
 {
     db_item item;
     int64_t sold = 0;
     db_status status = db_reader_begin(queries->reader); /* stock and sold from one snapshot */
     if (status == DB_OK) {
-        status = db_read_item(queries->reader, op->id, &item);
+        status = db_read_item(queries->reader, ops[0]->id, &item);
         if (status == DB_OK)
             status = db_read_sold(queries->reader, &item, &sold);
         db_reader_end(queries->reader);
     }
-    if (status == DB_OK)
-        answer_item(op, &item, sold, guard_shown(queries, item.guard));
-    else
-        not_read(op, "item", status);
+    for (size_t i = 0; i < n; i++) {
+        if (status == DB_OK)
+            answer_item(ops[i], &item, sold, guard_shown(queries, item.guard));
+        else
+            not_read(ops[i], "item", status);
+    }
 }
 
 static void get_account(const struct queries *queries, struct op *op)
@@ -132,7 +134,7 @@ void query_run(const struct queries *queries, struct op *op)
 {
     switch (op->kind) {
     case OP_GET_ITEM:
-        get_item(queries, op);
+        query_item(queries, &op, 1);
         return;
     case OP_GET_ACCOUNT:
         get_account(queries, op);

@@ -18,6 +18,8 @@ struct queries {
 
 /* Answers op, OP_GET_ITEM or one after it. */
 void query_run(const struct queries *queries, struct op *op);
+/* Answers n >= 1 OP_GET_ITEM of one item, from one read that begins after all of them came. */
+void query_item(const struct queries *queries, struct op **ops, size_t n);
 
 /* query_audit.c, query_guards.c */
 void query_audit(const struct queries *queries, struct op *op);

@@ -143,6 +143,10 @@ const char *service_lane_name(const struct service *service, const struct op *op
                               char name[DB_RESOURCE_MAX + 1])
 {
     const struct seams *seams = service->seams;
+    if (op->kind == OP_GET_ITEM) {
+        resource_name(name, "item", op->id);
+        return name;
+    }
     if ((!service->config->lanes && !seams->lanes) || op->kind > OP_CHANGE_BALANCE)
         return NULL;
     resource_name(name, op->kind == OP_PLACE_ORDER ? "item" : "account", op->id);

@@ -41,7 +41,9 @@ struct writer {
 };
 
 bool service_is_business(const struct op *op); /* changes stock or balances */
-/* The name of op's lane: its resource. NULL: lanes are off for it, or not for its kind (op.h). */
+/* The name of op's lane: its resource. NULL: lanes are off for it, or not for its kind (op.h).
+ * Reads of an item always have one: to count what was sold may take long, so one item holds at most
+ * one reader, and who waits meanwhile shares the next read. */
 const char *service_lane_name(const struct service *service, const struct op *op,
                               char name[DB_RESOURCE_MAX + 1]);
 size_t service_batch_max(const struct service *service);

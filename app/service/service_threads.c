@@ -7,7 +7,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { READ_THREADS = 2, AUDITS_WAITING_MAX = 16 };
+enum {
+    READ_THREADS = 2,
+    READS_MAX = 64, /* of one item, answered together */
+    AUDITS_WAITING_MAX = 16
+};
 
 static const struct operation *operation_of(const struct service *service, enum op_kind kind)
 {
@@ -157,20 +161,26 @@ static void reader_free(void *state)
     free(reader);
 }
 
+/* Only reads of an item have a lane's name: those of one item come together. */
 static void read_ops(void *state, struct op **ops, size_t n)
 {
     struct reader *reader = state;
     struct queries *queries = &reader->queries;
     db_error error;
-    assert(n == 1);
     if (refuse_when_closing(reader->service, ops, n))
         return;
-    op_pass(ops[0], OP_WAITING);
-    if (!queries->reader && db_reader_open(queries->db, &queries->reader, &error) != DB_OK)
-        op_problem(ops[0], problem_of_store(error.status), "store: %s", error.message);
-    else
+    op_pass_all(ops, n, OP_WAITING);
+    if (!queries->reader && db_reader_open(queries->db, &queries->reader, &error) != DB_OK) {
+        for (size_t i = 0; i < n; i++)
+            op_problem(ops[i], problem_of_store(error.status), "store: %s", error.message);
+    } else if (ops[0]->kind == OP_GET_ITEM) {
+        query_item(queries, ops, n);
+    } else {
+        assert(n == 1);
         query_run(queries, ops[0]);
-    service_finish(reader->service, ops[0]);
+    }
+    for (size_t i = 0; i < n; i++)
+        service_finish(reader->service, ops[i]);
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */
@@ -181,7 +191,7 @@ static struct lanes *open_readers(struct service *service, const char *name, siz
     return lanes_open(&(struct lanes_options){
         .thread_name = name,
         .threads = threads,
-        .batch = 1,
+        .batch = READS_MAX,
         .waiting_max = waiting_max,
         .state_new = reader_new,
         .state_free = reader_free,

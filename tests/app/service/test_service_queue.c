@@ -62,6 +62,38 @@ TEST_THAT(reads_do_not_wait_behind_locks)
     ops_wait(&waiting, 1);
 }
 
+/* To count what was sold of an item may take long, and whoever asks needs no token. */
+TEST_THAT(reads_of_one_item_hold_one_reader_and_share_its_answer)
+{
+    enum { WAITING = 5 };
+    static struct op item[WAITING + 1], account;
+    assert_int_equal(rig_start(), 0);
+    assert_int_equal(op_run(rig.service, op_put_item(&account, "1", 7, "")), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&account, "u1", 9, "")), 200);
+    for (int i = 0; i <= WAITING; i++)
+        op_make(&item[i], OP_GET_ITEM, i == 3 ? "nonesuch" : "1", "", 0, i);
+    gate_set(0, OP_WAITING, item[0].request_id);
+    ops_submit(rig.service, item, 1);
+    gate_wait(0);
+    ops_submit(rig.service, &item[1], WAITING);
+    op_run(rig.service, op_make(&account, OP_GET_ACCOUNT, "u1", "", 0, 20));
+    size_t waiting = lanes_waiting(rig.service->reads);
+    gate_open(0);
+    ops_wait(item, WAITING + 1);
+    points_clear();
+    assert_int_equal(account.answer.status, 200);
+    assert_int_equal(waiting, WAITING - 1); /* the other reader was free */
+    for (int i = 0; i <= WAITING; i++) {
+        assert_int_equal(item[i].answer.status, i == 3 ? 404 : 200);
+        if (i == 3)
+            continue;
+        assert_int_equal(answer_number(&item[i], "stock"), 7);
+        if (i > 0) /* served together */
+            assert_true(item[i].point_us[OP_WAITING] == item[1].point_us[OP_WAITING]);
+    }
+    rig_stop();
+}
+
 TEST_THAT(cold_item_does_not_wait_behind_a_hot_one)
 {
     enum { N = 200 };
