@@ -290,20 +290,37 @@ static void write_time(int64_t t_us, FILE *out)
             (long long)(t_us / 100 % 10));
 }
 
-/* Fences are long: their last digits tell them apart. */
-static const char *fence_text(char out[32], json_int_t fence)
+/* How many of a long fence's last digits are shown: all before them are the same in all fences of
+ * the record. As Museum.fence() in app/page/player/view.js. */
+static int fence_digits(const json_t *record)
 {
-    if (fence > 999999)
-        snprintf(out, 32, "…%04lld", (long long)(fence % 10000));
-    else
-        snprintf(out, 32, "%lld", (long long)fence);
+    const json_t *events = json_object_get(record, "timeline");
+    json_int_t unit = 10000, first = 0; /* what the lowest digit that is not shown is worth */
+    int digits = 4;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_int_t fence =
+            json_integer_value(json_object_get(json_array_get(events, i), "fence"));
+        first = first == 0 ? fence : first;
+        for (; fence != 0 && unit <= INT64_MAX / 10 && fence / unit != first / unit; digits++)
+            unit *= 10;
+    }
+    return digits;
+}
+
+static const char *fence_text(char out[32], json_int_t fence, int digits)
+{
+    char text[24];
+    const int length = snprintf(text, sizeof text, "%lld", (long long)fence);
+    const bool is_cut = fence > 999999 && length > digits;
+    snprintf(out, 32, "%s%s", is_cut ? "…" : "", text + (is_cut ? length - digits : 0));
     return out;
 }
 
-static void write_fence(json_int_t fence, FILE *out)
+static void write_fence(json_int_t fence, int digits, FILE *out)
 {
     char text[32];
-    fprintf(out, " <small title=\"%lld\">#%s</small>", (long long)fence, fence_text(text, fence));
+    fprintf(out, " <small title=\"%lld\">#%s</small>", (long long)fence,
+            fence_text(text, fence, digits));
 }
 
 /* The sentences of the scene that this event bears out. */
@@ -311,11 +328,12 @@ static void write_beats(const struct page *page, const json_t *record, const str
                         const struct bound *bound, size_t event)
 {
     json_t *args = outcome_args(record);
+    const int digits = fence_digits(record);
     for (int i = 0; i < bound->n; i++) {
         struct trace_event one;
         char name[16], fence[32];
         trace_event(record, bound->at[i], &one);
-        fence_text(fence, one.fence);
+        fence_text(fence, one.fence, digits);
         snprintf(name, sizeof name, "v%d", i);
         args_count(args, name, one.value);
         args_count(args, "v", one.value);
@@ -368,7 +386,7 @@ static void write_event(const struct page *page, const json_t *record, const str
     trace_write(&event, page->words, page->out);
     fputs("</span>", page->out);
     if (event.fence != 0)
-        write_fence(event.fence, page->out);
+        write_fence(event.fence, fence_digits(record), page->out);
     fputs("</li>\n", page->out);
 }
 

@@ -10,12 +10,18 @@ Museum.make = (name, attributes = {}, ...children) => {
 };
 
 Museum.number = (value) => (value === null ? '–' : value.toLocaleString('en-US'));
-/* Fences are long: their last digits tell them apart. The whole number is in the trace. */
-Museum.fence = (fence) => (fence > 999999 ? `…${String(fence).slice(-4)}` : String(fence));
+/* Fences are long: of a long one the last digits, so many that all before them are the same in all. */
+Museum.fence = (fence, all = [fence]) => {
+  const texts = all.filter(Boolean).map(String);
+  let digits = 4;
+  while (texts.some((one) => one.slice(0, -digits) !== texts[0].slice(0, -digits))) digits++;
+  return fence > 999999 && String(fence).length > digits ? `…${String(fence).slice(-digits)}` : String(fence);
+};
 
 Museum.view = (() => {
   const { make, number, fence } = Museum;
   const RING = 2 * Math.PI * 15;
+  const fencesOf = ({ events }) => events.map((event) => event[4]);
 
   const keySign = () => make('span', { class: 'key' },
     make('svg', { viewBox: '0 0 40 40', 'aria-hidden': 'true' },
@@ -65,7 +71,7 @@ Museum.view = (() => {
     element.querySelector('.doing').textContent = doing;
     read.textContent = one.read === null ? '' : number(one.read) + (stale ? ` (${words['p.stale']})` : '');
     write.textContent = one.write === null ? '' : number(one.write);
-    number_.textContent = one.fence ? fence(one.fence) : '';
+    number_.textContent = one.fence ? fence(one.fence, fencesOf(record)) : '';
     number_.parentElement.hidden = !record.events.some((event) => event[4]);
   }
 
@@ -101,7 +107,7 @@ Museum.view = (() => {
     stage.querySelector('.row').classList.toggle('over', row.over !== '');
     stage.querySelector('.value').textContent = number(row.value);
     stage.querySelector('.version').textContent = record.partial ? words['p.partial'] : `${words['p.version']} ${row.version}`;
-    stage.querySelector('.last-fence').textContent = record.fence && row.fence ? `${words['p.fence']} ${fence(row.fence)}` : '';
+    stage.querySelector('.last-fence').textContent = record.fence && row.fence ? `${words['p.fence']} ${fence(row.fence, fencesOf(record))}` : '';
     stage.querySelector('.row .over').textContent = row.over ? words['p.over'].replace('{by}', row.by).replace('{over}', nameOf(row.over)) : '';
     drawKeys(stage, record, state);
   }

@@ -17,10 +17,10 @@ export async function materialOf(guard, fenced) {
   return { words, commands: Object.fromEntries(commands.map(([point, code]) => [point, inWords(code)])) };
 }
 
-function sentence([, who, point, value, fence], words) {
+function sentence([, who, point, value, fence], words, fences) {
   const key = who === "others" ? "at.others" : `at.${point.replace(/^answer .*/, "answer")}`;
   const values = { who, v: value === null ? "" : Museum.number(value), 1: point.replace(/^answer /, "") };
-  return words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]) + (fence && point === "lock.acquired" ? ` #${Museum.fence(fence)}` : "");
+  return words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]) + (fence && point === "lock.acquired" ? ` #${Museum.fence(fence, fences)}` : "");
 }
 
 // The trace as a list, which is also what stands in a file without scripts.
@@ -33,9 +33,10 @@ export function writeTrace(parent, record, words, head) {
   };
   const list = make("ol", "", "trace");
   list.setAttribute("aria-label", head);
+  const fences = record.events.map((event) => event[4]);
   for (const event of record.events) {
     const [t, who, point] = event, beat = who !== "others" && BEATS.test(point), line = make("li", "", beat ? "beat" : "");
-    line.append(make("span", `${(t / 1000).toFixed(1)} ms`, "t"), " ", make("span", sentence(event, words), beat ? "fact told" : "fact"));
+    line.append(make("span", `${(t / 1000).toFixed(1)} ms`, "t"), " ", make("span", sentence(event, words, fences), beat ? "fact told" : "fact"));
     list.append(line);
   }
   parent.append(make("p", head, "head"), list);

@@ -27,8 +27,8 @@ export function build(board, onMove, backTo) {
   }));
 }
 
-// A fence of Redis begins at its clock: the last four of its sixteen digits tell fences apart.
-const fenceOf = (fence) => (!fence ? undefined : fence < 1e4 ? number(fence) : `…${String(fence).slice(-4)}`);
+let fences = []; // all that are shown
+const fenceOf = (fence) => (fence ? Museum.fence(fence, fences) : undefined);
 const show = (value) => (value === undefined || value === null ? "–" : number(value));
 
 // What a point is called: some are called otherwise where the guard is no lock.
@@ -154,6 +154,7 @@ export function drawFound({ found }) {
 export function draw(board, exercise) {
   $("connection").textContent = text(board.connected ? "connected" : "reconnecting");
   bare = board.lock?.key === "";
+  fences = [...board.actors.map((actor) => actor.fence), board.lock?.fence, board.lock?.last_fence];
   for (const actor of board.actors) if (actor.root) drawActor(actor);
   drawWorld(board);
   drawVerdict(board, exercise);

@@ -99,7 +99,7 @@ Museum.levels = (() => {
       make('table', {}, make('caption', {}, say('proof.rows')),
         cells('th', ['who', 'version', 'before', 'after', 'fence'].map((name) => say(`proof.${name}`))),
         ...run.rows.map(([who, before, after, version, fence]) =>
-          cells('td', [who, version, before, after, fence].map((value, i) => (typeof value === 'string' ? value : i === 4 ? (value ? Museum.fence(value) : '–') : number(value))))))];
+          cells('td', [who, version, before, after, fence].map((value, i) => (typeof value === 'string' ? value : i === 4 ? (value ? Museum.fence(value, run.rows.map((row) => row[4])) : '–') : number(value))))))];
   }
 
   /* The outcome: at the move that loses, or when all are answered. */
